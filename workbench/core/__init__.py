@@ -1,0 +1,1 @@
+"""L0: what every layer uses and that uses no layer."""
