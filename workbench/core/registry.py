@@ -61,7 +61,8 @@ class Registry(Generic[T]):
         """Return a class decorator that enters the class under `name`."""
 
         def enter(factory: type[P]) -> type[P]:
-            assert issubclass(factory, self.base), f"{factory} is no {self.base.__name__}"
+            fits = issubclass(factory, self.base)
+            assert fits, f"{factory} is no {self.base.__name__}"
             known = self._entries.get(name)
             # A dataclass with slots is made anew: the same module may register a name again, another may not.
             assert known is None or known.factory.__module__ == factory.__module__, f"{name} registered twice"

@@ -1,0 +1,1 @@
+"""L8: what a notebook calls: connect, launch, attach, doctor."""
