@@ -1,0 +1,347 @@
+"""The harness of the browser tests: an isolated JupyterLab, and a notebook in it driven through Chromium.
+
+`Lab` starts a server whose configuration, data, settings and workspaces lie in a folder of its own, so that nothing
+of the person who runs the tests is read or written. `Notebook` drives one page through ``window.jupyterapp``, the
+handle that JupyterLab offers for it, and keeps the book of everything a page may do wrong: uncaught errors,
+console errors, requests that leave the machine.
+
+Wait for facts that a widget publishes (``data-`` attributes, text), never for pixels or sleeps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+CHROMIUM_FLAGS = (
+    "--no-sandbox",  # tests may run as root
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--use-angle=swiftshader",  # WebGL in software
+    "--enable-unsafe-swiftshader",
+)
+
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+CURRENT = "window.jupyterapp.shell.currentWidget"
+IDLE = f"() => {CURRENT}?.sessionContext?.session?.kernel?.status === 'idle'"
+EXECUTE = f"""async (code) => {{
+  const future = {CURRENT}.sessionContext.session.kernel.requestExecute({{code, store_history: false}});
+  let text = '', error = '';
+  future.onIOPub = ({{header, content}}) => {{
+    if (header.msg_type === 'stream') text += content.text;
+    if (header.msg_type === 'error') error = content.ename + ': ' + content.evalue;
+  }};
+  await future.done;
+  return [text, error];
+}}"""
+
+
+def chromium_path() -> str | None:
+    """Return the Chromium to drive: ``$CHROMIUM``, or the system's; None where there is none."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Yield a headless Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), headless=True, args=list(CHROMIUM_FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def write_notebook(path: Path, cells: Sequence[str]) -> Path:
+    """Write a notebook with one code cell for each text."""
+    document = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    document.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(document, path)
+    return path
+
+
+class Lab:
+    """A JupyterLab server of its own on a free port, with a random token."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "notebooks"
+        self.root.mkdir(parents=True)
+        self.token = secrets.token_hex(16)
+        self._folder, self._log = folder, (folder / "lab.log").open("wb")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self._process = subprocess.Popen(
+            self._command(), stdout=self._log, stderr=subprocess.STDOUT, env=self._environment(), start_new_session=True
+        )
+        self._wait_until_up()
+
+    def _command(self) -> list[str]:
+        server = {
+            "ServerApp.ip": "127.0.0.1",
+            "ServerApp.port": self.url.rpartition(":")[2],
+            "ServerApp.port_retries": 0,
+            "ServerApp.root_dir": self.root,
+            "ServerApp.terminals_enabled": False,
+            "IdentityProvider.token": self.token,
+            "LabApp.expose_app_in_browser": True,
+            "LabApp.news_url": None,
+            "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+            "LabApp.extension_manager": "readonly",
+        }
+        options = [f"--{name}={value}" for name, value in server.items()]
+        return [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options]
+
+    def _environment(self) -> dict[str, str]:
+        for name, values in SETTINGS.items():
+            file = self._folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values))
+        folders = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+            "IPYTHONDIR": "ipython",
+        }
+        return {**os.environ, **{name: str(self._folder / folder) for name, folder in folders.items()}}
+
+    def _wait_until_up(self, timeout_s: float = 90) -> None:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                self.request("GET", "/api/status")
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"JupyterLab did not start:\n{self.log()}")
+
+    def log(self) -> str:
+        """Return what the server has written so far."""
+        return (self._folder / "lab.log").read_text()
+
+    def request(self, method: str, path: str) -> Any:
+        """Ask the server's REST interface; return the JSON of its answer, or None."""
+        request = urllib.request.Request(self.url + path, method=method)
+        request.add_header("Authorization", f"token {self.token}")
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            body = answer.read()
+        return json.loads(body) if body else None
+
+    def shut_down_kernels(self) -> None:
+        """End every kernel."""
+        for kernel in self.request("GET", "/api/kernels"):
+            with contextlib.suppress(urllib.error.HTTPError):  # it may have ended by itself
+                self.request("DELETE", f"/api/kernels/{kernel['id']}")
+
+    def stop(self) -> None:
+        """End the kernels and the server."""
+        with contextlib.suppress(OSError):
+            self.shut_down_kernels()
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+class Notebook:
+    """One notebook, open in one page."""
+
+    def __init__(self, page: Page, lab: Lab, shots: Path) -> None:
+        self.page, self.lab, self._shots = page, lab, shots
+        self.page_errors: list[str] = []
+        self.console_errors: list[str] = []
+        self.requests: list[str] = []
+        self.bytes_received = 0
+        self._allowed: list[str] = []
+        self._path = ""
+        page.on("pageerror", lambda error: self.page_errors.append(str(error)))
+        page.on("console", self._note_console)
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("websocket", lambda socket: socket.on("framereceived", self._note_frame))
+
+    def _note_console(self, message: Any) -> None:
+        if message.type == "error":
+            self.console_errors.append(message.text)
+
+    def _note_frame(self, payload: str | bytes) -> None:
+        self.bytes_received += len(payload)
+
+    # Opening
+
+    def open(self, *cells: str, path: Path | None = None, timeout_s: float = 90) -> Notebook:
+        """Open a new notebook with these cells, or a copy of the one at `path`; wait for its kernel."""
+        name = f"{secrets.token_hex(4)}.ipynb"
+        if path is None:
+            write_notebook(self.lab.root / name, cells)
+        else:
+            shutil.copyfile(path, self.lab.root / name)
+        self._path = name
+        self._load(timeout_s)
+        return self
+
+    def _load(self, timeout_s: float = 90) -> None:
+        url = f"{self.lab.url}/lab/tree/{self._path}?reset&token={self.lab.token}"
+        self.page.goto(url, wait_until="domcontentloaded")
+        self.wait_js("() => window.jupyterapp?.restored", timeout_s)
+        self.page.evaluate("() => window.jupyterapp.restored.then(() => true)")
+        self.page.wait_for_selector(".jp-Notebook", timeout=timeout_s * 1000)
+        self.wait_js(f"() => {CURRENT}?.context?.isReady", timeout_s)
+        self.wait_js(f"() => ['idle', 'busy'].includes({CURRENT}?.sessionContext?.session?.kernel?.status)", timeout_s)
+
+    def reload(self, *, save: bool = True) -> None:
+        """Reload the page, as F5 does (JupyterLab shows only saved outputs again, so save first)."""
+        if save:
+            self.save()
+        self._load()
+
+    def save(self) -> None:
+        """Save the notebook."""
+        self.command("docmanager:save")
+
+    def saved(self) -> nbformat.NotebookNode:
+        """Return the notebook as it lies on disk."""
+        return nbformat.read(self.lab.root / self._path, as_version=4)
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Execute a command of JupyterLab and wait for it."""
+        code = "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args); }"
+        self.page.evaluate(code, [name, arguments])
+
+    # Cells and kernel
+
+    def run_all(self, timeout_s: float = 120) -> Notebook:
+        """Run every cell and wait until the kernel is idle; a cell that raises fails the test."""
+        self.start_all()
+        self.wait_idle(timeout_s)
+        assert not self.errors(), self.errors()
+        return self
+
+    def start_all(self) -> None:
+        """Run every cell without waiting (for a notebook that awaits a run)."""
+        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+        self.page.wait_for_timeout(100)  # the kernel turns busy only after the request has reached it
+
+    def run_cell(self, index: int, timeout_s: float = 120) -> None:
+        """Run one cell and wait until the kernel is idle."""
+        self.page.evaluate(f"(index) => {{ {CURRENT}.content.activeCellIndex = index; }}", index)
+        self.command("notebook:run-cell")
+        self.wait_idle(timeout_s)
+
+    def add_cell(self, code: str, timeout_s: float = 120) -> None:
+        """Append a cell with this code, run it, and wait until the kernel is idle."""
+        add = f"""(source) => {{ const {{content}} = {CURRENT};
+          content.model.sharedModel.addCell({{cell_type: 'code', source}});
+          content.activeCellIndex = content.widgets.length - 1; }}"""
+        self.page.evaluate(add, code)
+        self.command("notebook:run-cell")
+        self.wait_idle(timeout_s)
+
+    def wait_idle(self, timeout_s: float = 120) -> None:
+        """Wait until the kernel is idle."""
+        self.wait_js(IDLE, timeout_s)
+
+    def errors(self) -> list[str]:
+        """Return the errors in the outputs of all cells."""
+        return [f"{o['ename']}: {o['evalue']}" for o in self._outputs() if o["output_type"] == "error"]
+
+    def texts(self) -> list[str]:
+        """Return the printed text and the ``text/plain`` of all outputs, in order."""
+        found = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in self._outputs()]
+        return ["".join(text) for text in found if text]
+
+    def _outputs(self) -> list[dict[str, Any]]:
+        code = f"() => {CURRENT}.content.model.sharedModel.cells.flatMap(cell => cell.toJSON().outputs || [])"
+        return self.page.evaluate(code)
+
+    def execute(self, code: str) -> str:
+        """Run code in the kernel without a cell; return what it printed, raise where it raised."""
+        text, error = self.page.evaluate(EXECUTE, code)
+        assert not error, f"{error}, in the kernel, from: {code}"
+        return text
+
+    def value(self, expression: str) -> Any:
+        """Return a Python expression's value in the kernel (it must fit into JSON)."""
+        return json.loads(self.execute(f"import json as _json\nprint(_json.dumps({expression}))"))
+
+    def wait_value(self, expression: str, expected: Any = True, timeout_s: float = 30) -> None:
+        """Wait until an expression has a value in the kernel."""
+        deadline = time.monotonic() + timeout_s
+        while (found := self.value(expression)) != expected:
+            assert time.monotonic() < deadline, f"{expression} is {found!r}, not {expected!r}, after {timeout_s} s"
+            self.page.wait_for_timeout(100)
+
+    def restart_kernel(self) -> None:
+        """Restart the kernel without asking; its state is gone, the page stays."""
+        self.allow("Could not restore the debugger state")  # JupyterLab's own, when the old kernel goes
+        self.page.evaluate(f"async () => {{ await {CURRENT}.sessionContext.session.kernel.restart(); }}")
+        self.wait_idle()
+
+    # Looking
+
+    def find(self, selector: str) -> Locator:
+        """Return the elements that fit a CSS selector."""
+        return self.page.locator(selector)
+
+    def wait_js(self, function: str, timeout_s: float = 30) -> None:
+        """Wait until a JavaScript function returns something true."""
+        self.page.wait_for_function(function, timeout=timeout_s * 1000)
+
+    def set_theme(self, theme: str) -> None:
+        """Switch JupyterLab to its ``light`` or ``dark`` theme."""
+        self.command("apputils:change-theme", theme=f"JupyterLab {theme.title()}")
+        self.wait_js(f"() => document.body.dataset.jpThemeLight === '{str(theme == 'light').lower()}'")
+
+    def screenshot(self, name: str, selector: str | None = None) -> Path:
+        """Write a picture of the page, or of the first element that fits, and return its path."""
+        self._shots.mkdir(parents=True, exist_ok=True)
+        path = self._shots / f"{name}.png"
+        if selector is None:
+            self.page.screenshot(path=path)
+        else:
+            self.page.locator(selector).first.screenshot(path=path)
+        return path
+
+    # What a page must not do
+
+    def allow(self, pattern: str) -> None:
+        """Expect page or console errors that fit a regular expression, in this test."""
+        self._allowed.append(pattern)
+
+    def faults(self) -> list[str]:
+        """Return everything the page did wrong: uncaught errors, console errors, requests that left the machine."""
+        own = (self.lab.url, self.lab.url.replace("http", "ws"), "data:", "blob:", "about:")
+        found = [f"uncaught: {text}" for text in self.page_errors]
+        found += [f"console: {text}" for text in self.console_errors]
+        found += [f"left the machine: {url}" for url in self.requests if not url.startswith(own)]
+        return [text for text in found if not any(re.search(pattern, text) for pattern in self._allowed)]
