@@ -30,11 +30,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One headless Chromium for the whole session; without one the tests are skipped, except in CI."""
-    if chromium_path() is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: install it (apt-get install chromium) or set CHROMIUM to its path")
-        pytest.skip("no Chromium: install it (apt-get install chromium) or set CHROMIUM to its path")
-    with chromium() as running:
+    executable = chromium_path()
+    if executable is None:
+        complain = pytest.fail if os.environ.get("CI") else pytest.skip
+        complain("no Chromium: apt-get install chromium, or playwright install chromium, or set CHROMIUM to its path")
+    with chromium(executable) as running:
         yield running
 
 
