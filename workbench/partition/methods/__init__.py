@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""One partitioner a file; each registers itself in ``PARTITIONERS``."""

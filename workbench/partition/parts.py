@@ -1,0 +1,184 @@
+"""A partition of a graph, and one part of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from workbench.core.errors import Findings
+from workbench.core.units import format_seconds
+from workbench.partition.halo import boundary_of, halo_of
+from workbench.partition.match import match_parts
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+    from workbench.partition.quality import PartitionQuality
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """What one part owns and what it needs: global ids, ascending, int64.
+
+    Parameters
+    ----------
+    inner_nodes : ndarray
+        Nodes that the part owns.
+    halo_nodes : ndarray
+        Nodes of other parts that are in-neighbours of its own: read every layer, never counted in its loss.
+    boundary_nodes : ndarray
+        Its own nodes that are in the halo of another part: sent every layer.
+    """
+
+    id: int
+    inner_nodes: np.ndarray
+    halo_nodes: np.ndarray
+    boundary_nodes: np.ndarray
+
+    def __repr__(self) -> str:
+        return (
+            f"Part({self.id}: {len(self.inner_nodes):,} inner nodes, {len(self.boundary_nodes):,} of them boundary, "
+            f"{len(self.halo_nodes):,} halo nodes)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Partition:
+    """Every node of a graph given to one of `num_parts` parts.
+
+    Parameters
+    ----------
+    graph : Graph
+    assignment : int32 (n,)
+        The part that owns each node; read-only.
+    num_parts : int
+    method : str
+        Name of the partitioner.
+    params : mapping
+        Its parameters.
+    fingerprint : str
+        Fingerprint of the graph: a saved partition opens with no other.
+    elapsed_s : float
+        Seconds to partition, child process, checks and repair included.
+    native_s : float
+        Of them, seconds of the partitioner itself where it ran in a child process; else the same.
+    repaired_parts : tuple of int
+        Parts that the method had left empty and that were given a node each.
+    """
+
+    graph: Graph
+    assignment: np.ndarray
+    num_parts: int
+    method: str
+    params: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    fingerprint: str
+    elapsed_s: float = 0.0
+    native_s: float = 0.0
+    repaired_parts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        view = self.assignment.view()
+        view.flags.writeable = False
+        object.__setattr__(self, "assignment", view)
+
+    def part(self, part: int) -> Part:
+        """Return inner, halo and boundary nodes of one part; O(n + m)."""
+        if not 0 <= part < self.num_parts:
+            findings = Findings("Partition.part")
+            findings.add("part", f"0 to {self.num_parts - 1}", part, "pass a part of this partition")
+            findings.raise_if_any()
+        inner_nodes = np.flatnonzero(self.assignment == part).astype(np.int64)
+        return Part(
+            id=part,
+            inner_nodes=inner_nodes,
+            halo_nodes=halo_of(self.graph, self.assignment, part, inner_nodes),
+            boundary_nodes=boundary_of(self.graph, self.assignment, part),
+        )
+
+    def quality(self) -> PartitionQuality:
+        """Compute what the partition costs: cut, halo, balance, traffic; one pass over the edges."""
+        from workbench.partition.quality import measure_quality
+
+        return measure_quality(self)
+
+    def matched_to(self, reference: Partition) -> Partition:
+        """Return this partition with its parts renumbered to overlap `reference` most."""
+        num_parts = max(self.num_parts, reference.num_parts)
+        numbers = match_parts(reference.assignment, self.assignment, num_parts)[: self.num_parts]
+        if self.num_parts < reference.num_parts:  # keep the numbers dense: rank of the number it would have had
+            numbers = np.argsort(np.argsort(numbers)).astype(np.int32)
+        repaired = tuple(sorted(int(numbers[part]) for part in self.repaired_parts))
+        return dataclasses.replace(self, assignment=numbers[self.assignment], repaired_parts=repaired)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``assignment.npy`` and ``partition.json`` into a folder and return it; a torn write does not open."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        record = {
+            "format": FORMAT_VERSION,
+            "num_parts": self.num_parts,
+            "method": self.method,
+            "params": dict(self.params),
+            "fingerprint": self.fingerprint,
+            "elapsed_s": self.elapsed_s,
+            "native_s": self.native_s,
+            "repaired_parts": list(self.repaired_parts),
+            "checksum": _checksum(self.assignment),
+        }
+        temporary = folder / f".assignment-{os.getpid()}.npy"
+        np.save(temporary, self.assignment)
+        temporary.replace(folder / "assignment.npy")
+        temporary = folder / f".partition-{os.getpid()}.json"
+        temporary.write_text(json.dumps(record, indent=1))
+        temporary.replace(folder / "partition.json")
+        return folder
+
+    @classmethod
+    def open(cls, folder: str | Path, graph: Graph) -> Self:
+        """Open a saved partition of `graph`; another graph, or a torn or altered file, is refused.
+
+        Raises
+        ------
+        InputError
+            No partition in the folder, files that do not belong together, or a graph with another fingerprint.
+        """
+        folder = Path(folder)
+        findings = Findings(f"partition in {folder}")
+        try:
+            record = json.loads((folder / "partition.json").read_text())
+            assignment = np.load(folder / "assignment.npy", allow_pickle=False)
+            checksum, fingerprint = record.pop("checksum"), record["fingerprint"]
+        except (OSError, ValueError, KeyError) as error:
+            findings.add("folder", "a saved partition", f"{type(error).__name__}: {error}", "save the partition again")
+            findings.raise_if_any()
+        if record.pop("format") != FORMAT_VERSION or checksum != _checksum(assignment):
+            findings.add("assignment.npy", "the array that was saved", "another one", "save the partition again")
+        if fingerprint != graph.fingerprint:
+            expected = f"the graph that it was made for, fingerprint {fingerprint[:12]}"
+            got = f"{graph.name!r}, {graph.num_nodes:,} nodes, fingerprint {graph.fingerprint[:12]}"
+            findings.add("graph", expected, got, "open it with its own graph, or partition this one anew")
+        findings.raise_if_any()
+        record["repaired_parts"] = tuple(record["repaired_parts"])
+        return cls(graph=graph, assignment=assignment, **record)
+
+    def __repr__(self) -> str:
+        sizes = np.bincount(self.assignment, minlength=self.num_parts)
+        repaired = f", repaired empty parts {list(self.repaired_parts)}" if self.repaired_parts else ""
+        return (
+            f"Partition({self.graph.name!r}, {self.method}, {self.num_parts} parts of {sizes.min():,} to "
+            f"{sizes.max():,} nodes, made in {format_seconds(self.elapsed_s)}{repaired})"
+        )
+
+
+def _checksum(assignment: np.ndarray) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(assignment).tobytes(), digest_size=16).hexdigest()
