@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from workbench.core.errors import Findings
 from workbench.core.rng import key64
 from workbench.sampling import kernels
-from workbench.sampling.base import SampledSubgraph, Topology
+from workbench.sampling.base import SampledSubgraph
 from workbench.sampling.scratch import POOL, Scratch
+from workbench.sampling.topology import Topology
 
 Ids = NDArray[np.int64]
 Edges = tuple[Ids, Ids]  # edge_index, edge_ids

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.core.params import param
-from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler, Topology
+from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
 from workbench.sampling.expand import expand
 from workbench.sampling.scratch import Scratch
+from workbench.sampling.topology import Topology
 
 
 @SAMPLERS.register("full")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from workbench.core.errors import Findings
 from workbench.core.params import param
-from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler, Topology
+from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
 from workbench.sampling.expand import expand
 from workbench.sampling.scratch import Scratch
+from workbench.sampling.topology import Topology
 
 
 @SAMPLERS.register("neighbor")

@@ -1,0 +1,105 @@
+"""A batch: a flat record of arrays, the same whether it crossed a thread, a ring or a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.core.phases import Phase, Span
+
+Ids = NDArray[np.int64]
+
+_PHASES = tuple(Phase)
+_SCALARS = ("epoch", "step_in_epoch", "step", "rank")
+_ARRAYS = ("node_ids", "edge_index", "edge_ids", "num_nodes_per_hop", "num_edges_per_hop", "x")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """What a rank trains on in a step.
+
+    Parameters
+    ----------
+    node_ids : array, int64 (k)
+        Global ids, seeds first, then by hop.
+    edge_index : array, int64 (2, e)
+        ``[source, destination]`` as positions in `node_ids`, ordered by hop.
+    edge_ids : array, int64 (e)
+    num_nodes_per_hop, num_edges_per_hop : array, int64 (hops + 1), (hops)
+    x : array, float32 (k, f)
+        Features of all nodes of the batch.
+    y : array (num_seeds) or (num_seeds, c), or None
+        Labels of the seeds.
+    epoch : int
+        From 1.
+    step_in_epoch : int
+        From 0.
+    step : int
+        Global step, from 1.
+    rank : int
+    spans : tuple of Span
+        When it was sampled and gathered, by the clock of the process that did it.
+    """
+
+    node_ids: Ids
+    edge_index: Ids
+    edge_ids: Ids
+    num_nodes_per_hop: Ids
+    num_edges_per_hop: Ids
+    x: NDArray[np.float32]
+    y: NDArray[Any] | None
+    epoch: int
+    step_in_epoch: int
+    step: int
+    rank: int
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def num_seeds(self) -> int:
+        return int(self.num_nodes_per_hop[0])
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.node_ids)
+
+    @property
+    def num_edges(self) -> int:
+        return len(self.edge_ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all arrays of :meth:`to_arrays`."""
+        return sum(array.nbytes for array in self.to_arrays().values())
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the batch as arrays by name; nothing large is copied.
+
+        ``ids`` (int64) holds epoch, step_in_epoch, step and rank; ``spans`` (float64, one row a span) the
+        position of the phase in :class:`Phase`, start and duration in seconds. ``y`` is left out where it is None.
+        """
+        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
+        if self.y is not None:
+            arrays["y"] = self.y
+        arrays["ids"] = np.array([getattr(self, name) for name in _SCALARS], np.int64)
+        rows = [(_PHASES.index(span.phase), span.start_s, span.duration_s) for span in self.spans]
+        arrays["spans"] = np.array(rows, np.float64).reshape(-1, 3)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Batch:
+        """Return the batch that :meth:`to_arrays` described; it holds the arrays given, not copies."""
+        spans = tuple(
+            Span(phase=_PHASES[int(phase)], start_s=float(start), duration_s=float(duration))
+            for phase, start, duration in arrays["spans"]
+        )
+        fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+        fields |= {name: int(value) for name, value in zip(_SCALARS, arrays["ids"], strict=True)}
+        return cls(**fields, y=arrays.get("y"), spans=spans)
+
+    def __repr__(self) -> str:
+        size = f"{self.num_seeds:,} seeds, {self.num_nodes:,} nodes, {self.num_edges:,} edges"
+        return f"Batch(epoch {self.epoch}, step {self.step}, rank {self.rank}: {size})"

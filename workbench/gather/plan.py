@@ -1,0 +1,227 @@
+"""Plans of batches: everything that decides their bits, and the one function that makes one."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.core.errors import Findings
+from workbench.core.phases import Phase, Span
+from workbench.gather.base import STORES, FeatureStore
+from workbench.gather.batch import Batch, Ids
+from workbench.graph import Graph
+from workbench.sampling import SAMPLERS
+from workbench.sampling.seeds import epoch_order, num_steps, seed_range
+
+SEED_SETS = ("train_nodes", "val_nodes", "test_nodes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRequest:
+    """Which batch is wanted.
+
+    Parameters
+    ----------
+    epoch : int
+        From 1.
+    step_in_epoch : int
+        From 0.
+    step : int
+        Global step, from 1: the batch's name in events.
+    rank : int
+    """
+
+    epoch: int
+    step_in_epoch: int
+    step: int
+    rank: int
+
+
+def epoch_requests(
+    *, epoch: int, rank: int, steps_per_epoch: int, first: int = 0, last_step: int | None = None
+) -> Iterator[BatchRequest]:
+    """Yield the requests of a rank for an epoch, from step `first` (from 0) of it on.
+
+    Parameters
+    ----------
+    last_step : int, optional
+        Global step at which the epoch before ended; by default all epochs had `steps_per_epoch` steps.
+    """
+    before = (epoch - 1) * steps_per_epoch if last_step is None else last_step
+    for step_in_epoch in range(first, steps_per_epoch):
+        yield BatchRequest(epoch=epoch, step_in_epoch=step_in_epoch, step=before + step_in_epoch + 1, rank=rank)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """What decides every batch of a run, small enough to travel to any process.
+
+    Parameters
+    ----------
+    folder : str
+        The graph's folder (``graph.store()``).
+    sampler, store : mapping
+        ``{"name": ..., "params": {...}}``, as the registries' ``to_dict`` returns.
+    batch_size : int
+        The most seeds of a rank in a step.
+    world_size : int
+        Number of ranks.
+    rng_seed : int
+    seed_set : str
+        Whose nodes are the seeds: ``train_nodes``, ``val_nodes`` or ``test_nodes``.
+    """
+
+    folder: str
+    sampler: Mapping[str, Any]
+    store: Mapping[str, Any] = field(default_factory=lambda: {"name": "memory", "params": {}})
+    batch_size: int = 1024
+    world_size: int = 1
+    rng_seed: int = 0
+    seed_set: str = "train_nodes"
+
+    def __post_init__(self) -> None:
+        findings = Findings("batch plan")
+        for name in ("batch_size", "world_size"):
+            if getattr(self, name) < 1:
+                findings.add(name, "at least 1", getattr(self, name), f"pass {name}=1 or more")
+        if self.seed_set not in SEED_SETS:
+            findings.add("seed_set", f"one of {list(SEED_SETS)}", repr(self.seed_set), "name a split of the graph")
+        findings.raise_if_any()
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> BatchPlan:
+        return cls(**record)
+
+
+class BatchMaker:
+    """Makes any batch of a plan, in any order, on any thread or process: always the same bits.
+
+    The graph is mapped from its folder once a process and its features are opened once for all makers.
+    """
+
+    def __init__(self, plan: BatchPlan) -> None:
+        self.plan = plan
+        self.graph = _graph_in(plan.folder)
+        self.sampler = SAMPLERS.from_dict(plan.sampler)
+        self.store = _store_of(plan)
+        self.seed_nodes: Ids = getattr(self.graph, plan.seed_set)
+        self.steps_per_epoch = num_steps(len(self.seed_nodes), plan.batch_size, plan.world_size)
+        # Batches are made ahead: at the turn of an epoch two orders are in use.
+        self._order = functools.lru_cache(maxsize=2)(self._make_order)
+
+    def seeds(self, *, epoch: int, step_in_epoch: int, rank: int) -> Ids:
+        """Return the seeds of a batch, as :func:`workbench.sampling.split_seeds` deals them out."""
+        plan, steps = self.plan, self.steps_per_epoch
+        self._check(step_in_epoch, rank)
+        shape = {"steps": steps, "world_size": plan.world_size, "step": step_in_epoch, "rank": rank}
+        begin, end = seed_range(len(self.seed_nodes), **shape)
+        return self._order(epoch)[begin:end]
+
+    def make(self, *, epoch: int, step: int, rank: int, step_in_epoch: int | None = None) -> Batch:
+        """Sample and gather one batch.
+
+        Parameters
+        ----------
+        epoch : int
+            From 1.
+        step : int
+            Global step, from 1.
+        rank : int
+        step_in_epoch : int, optional
+            From 0; by default it follows from `step`, all epochs having the same number of steps.
+
+        Raises
+        ------
+        InputError
+            If the epoch has no such step, or the world no such rank.
+        """
+        if step_in_epoch is None:
+            step_in_epoch = step - 1 - (epoch - 1) * self.steps_per_epoch
+        seeds = self.seeds(epoch=epoch, step_in_epoch=step_in_epoch, rank=rank)
+        clock = _Stopwatch()
+        number = step_in_epoch * self.plan.world_size + rank
+        subgraph = self.sampler.sample(self.graph, seeds, epoch=epoch, batch=number, rng_seed=self.plan.rng_seed)
+        sampled = clock.span(Phase.SAMPLE)
+        x = self.store.gather(subgraph.node_ids)
+        y = None if self.graph.y is None else self.graph.y[subgraph.seed_nodes]
+        return Batch(
+            node_ids=subgraph.node_ids,
+            edge_index=subgraph.edge_index,
+            edge_ids=subgraph.edge_ids,
+            num_nodes_per_hop=subgraph.num_nodes_per_hop,
+            num_edges_per_hop=subgraph.num_edges_per_hop,
+            x=x,
+            y=y,
+            epoch=epoch,
+            step_in_epoch=step_in_epoch,
+            step=step,
+            rank=rank,
+            spans=(sampled, clock.span(Phase.GATHER)),
+        )
+
+    def answer(self, request: BatchRequest) -> Batch:
+        """Make the batch that is asked for."""
+        return self.make(**dataclasses.asdict(request))
+
+    def _make_order(self, epoch: int) -> Ids:
+        return epoch_order(self.seed_nodes, rng_seed=self.plan.rng_seed, epoch=epoch)
+
+    def _check(self, step_in_epoch: int, rank: int) -> None:
+        findings = Findings("batch")
+        for name, value, count in (
+            ("step_in_epoch", step_in_epoch, self.steps_per_epoch),
+            ("rank", rank, self.plan.world_size),
+        ):
+            if not 0 <= value < count:
+                findings.add(name, f"0 to {count - 1}" if count else "no step at all", value, f"ask for another {name}")
+        findings.raise_if_any()
+
+
+class _Stopwatch:
+    """Cuts time into spans; starts come from the shared clock, durations from the steady one."""
+
+    def __init__(self) -> None:
+        self._start_s, self._mark_s = time.time(), time.perf_counter()
+
+    def span(self, phase: Phase) -> Span:
+        """Return the span since the last one ended."""
+        now_s = time.perf_counter()
+        span = Span(phase=phase, start_s=self._start_s, duration_s=now_s - self._mark_s)
+        self._start_s, self._mark_s = self._start_s + span.duration_s, now_s
+        return span
+
+
+_stores: weakref.WeakValueDictionary[tuple[str, int, str], FeatureStore] = weakref.WeakValueDictionary()
+
+
+def _graph_in(folder: str) -> Graph:
+    return _mapped_graph(folder, _version(folder))
+
+
+@functools.lru_cache(maxsize=8)
+def _mapped_graph(folder: str, version: int) -> Graph:
+    return Graph.open(folder)
+
+
+def _version(folder: str) -> int:
+    """Return what changes when a folder is written anew."""
+    return (Path(folder) / "graph.json").stat().st_mtime_ns
+
+
+def _store_of(plan: BatchPlan) -> FeatureStore:
+    """Open the plan's store, or share the one that another maker of this process has open."""
+    key = (plan.folder, _version(plan.folder), json.dumps(plan.store, sort_keys=True, default=str))
+    store = _stores.get(key)
+    if store is None:
+        store = _stores.setdefault(key, STORES.from_dict(plan.store).open(_graph_in(plan.folder)))
+    return store
