@@ -1,7 +1,7 @@
 // Builds every src/*.js into static/*.js (one self-contained ES module each) with the licences of what it bundles, and
 // the widget of the tests beside its source.
 // `node build.mjs --check` builds into a temporary folder and compares with static/ byte by byte.
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -52,7 +52,7 @@ async function bundle(entry) {
   return { text, inputs: Object.keys(result.metafile.inputs) };
 }
 
-/** Builds every entry into `folder` and returns the names of the files written. */
+/** Builds every entry and style sheet into `folder` and returns the names of the files written. */
 async function buildAll(folder) {
   mkdirSync(folder, { recursive: true });
   const entries = readdirSync(join(HERE, "src")).filter((name) => name.endsWith(".js")).sort();
@@ -66,6 +66,13 @@ async function buildAll(folder) {
       writeFileSync(join(folder, file), licence);
       written.push(file);
     }
+  }
+  // The style sheets are in the bundles already; pictures drawn without a browser need them as files.
+  const styles = ["lib/theme.css", ...readdirSync(join(HERE, "src")).filter((name) => name.endsWith(".css"))];
+  for (const style of styles) {
+    const { code } = await transform(readFileSync(join(HERE, "src", style), "utf8"), { loader: "css", minify: true, target: "es2022" });
+    writeFileSync(join(folder, basename(style)), code);
+    written.push(basename(style));
   }
   return [...new Set(written)];
 }
