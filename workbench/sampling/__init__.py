@@ -26,7 +26,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The analysis brings its own kernels: it is imported when it is first used.
     if name in ("explosion", "Explosion"):
-        module = importlib.import_module("workbench.sampling.explosion")
+        module = importlib.import_module("workbench.sampling.explode")
         globals().update(explosion=module.explosion, Explosion=module.Explosion)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
