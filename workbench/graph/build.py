@@ -204,8 +204,7 @@ def undirected_fields(graph: Any) -> dict[str, Any]:
     """Return the fields of `graph` that change when its edges are made to run both ways."""
     source, destination, edge = csc.both_directions(graph.indices, csc.destinations(graph.indptr), graph.num_nodes)
     topology = csc.build_csc(source, destination, graph.num_nodes)
-    chosen = edge if topology.order is None else edge[topology.order]
-    columns = {name: column[chosen] for name, column in graph.edge_data.items()}
+    columns = {name: column[edge] for name, column in graph.edge_data.items()}
     return {
         "indptr": topology.indptr,
         "indices": topology.indices,

@@ -100,14 +100,14 @@ def is_symmetric(indptr: Array, indices: Array) -> bool:
 
 
 def both_directions(source: Array, destination: Array, num_nodes: int) -> tuple[Array, Array, Array]:
-    """Return each joined pair once in each direction, and the edge that it stands for.
+    """Return each joined pair once in each direction, in canonical order, and the edge that it stands for.
 
     A pair that several edges join counts once and stands for the first of them; a self-loop stays one edge.
 
     Returns
     -------
     source, destination, edge : arrays
-        Original positions in `edge`; edges grouped into one direction, then the other.
+        The new edges, and the position in the old ones that each comes from.
     """
     low, high = np.minimum(source, destination), np.maximum(source, destination)
     pairs = build_csc(low, high, num_nodes)
@@ -117,8 +117,6 @@ def both_directions(source: Array, destination: Array, num_nodes: int) -> tuple[
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     low, high, edge = low[first], high[first], order[first]
     apart = low != high
-    return (
-        np.concatenate([low, high[apart]]),
-        np.concatenate([high, low[apart]]),
-        np.concatenate([edge, edge[apart]]),
-    )
+    edge = np.concatenate([edge, edge[apart]])
+    both = build_csc(np.append(low, high[apart]), np.append(high, low[apart]), num_nodes)
+    return both.indices, destinations(both.indptr, both.indices.dtype), edge if both.order is None else edge[both.order]
