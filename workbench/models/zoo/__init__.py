@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""The models that have a name, one file each."""

@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""The strategies, one file each."""

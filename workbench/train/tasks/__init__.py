@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""The tasks, one file each."""

@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""The update rules, one file each."""

@@ -1,0 +1,260 @@
+"""What the training of a rank is made of: what it is given, and the three things that can be chosen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from workbench.core.control import Control
+from workbench.core.errors import Findings
+from workbench.core.params import Params
+from workbench.core.phases import Span
+from workbench.core.registry import Registry
+
+if TYPE_CHECKING:
+    from workbench.core.config import RunConfig
+    from workbench.gather import BatchPlan, BatchSource
+    from workbench.graph import Graph
+    from workbench.train.recorder import Recorder
+    from workbench.train.transport import Transport
+
+
+class RankContext(Protocol):
+    """What a rank is given by whoever hosts it: the only way by which training reaches the outside."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def config(self) -> RunConfig: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def transport(self) -> Transport: ...
+    @property
+    def folder(self) -> Path:
+        """The run's folder: ``model.pkl`` is read from it, ``model.pt`` and ``predictions.npy`` are written to it."""
+        ...
+
+    def emit(self, kind: str, **data: Any) -> None:
+        """Tell an event of this rank; never blocks for long."""
+        ...
+
+    def poll_control(self, step: int) -> Control | None:
+        """Return the next command, the same on all ranks at the same call; every rank calls equally often."""
+        ...
+
+    def batch_source(self, plan: BatchPlan) -> BatchSource:
+        """Return where this rank's batches come from: the ring of its samplers, or a thread of its own."""
+        ...
+
+    def load_checkpoint(self) -> dict[str, Any] | None:
+        """Return the state to continue from, or None for a fresh start; the same on all ranks."""
+        ...
+
+    def save_checkpoint(self, state: dict[str, Any], epoch: int, step: int) -> Path:
+        """Write a state, complete or not at all, and return its path; rank 0 calls it."""
+        ...
+
+    def clock(self) -> float:
+        """Return Unix time in seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the training of a rank ended.
+
+    Parameters
+    ----------
+    status : str
+        ``finished`` (all epochs done, ``model.pt`` written) or ``stopped`` (asked to; a checkpoint was written).
+    step : int
+        Last global step done.
+    elapsed_s : float
+        Seconds of training since the run started, restarts included.
+    """
+
+    status: Literal["finished", "stopped"]
+    step: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """Who made a batch, and what it cost: told on behalf of the producer."""
+
+    sampler: int
+    pid: int
+    spans: Sequence[Span]
+    ring_filled: int
+    ring_slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """One rank's share of one global step.
+
+    Parameters
+    ----------
+    epoch, step : int
+        Epoch and global step, both from 1.
+    num_seeds, num_nodes, num_edges : int
+        Training nodes of this rank in this step; nodes and edges that it computes on.
+    targets : Tensor
+        (num_seeds, ...) labels of the seeds.
+    forward : callable
+        ``forward(module) -> (num_seeds, out_channels)``; not called where `num_seeds` is 0.
+    bytes_by_kind : mapping
+        Bytes moved to bring the work here.
+    delivery : Delivery, optional
+        Its producer, where it came as a batch.
+    """
+
+    epoch: int
+    step: int
+    num_seeds: int
+    num_nodes: int
+    num_edges: int
+    targets: Tensor
+    forward: Callable[[nn.Module], Tensor]
+    bytes_by_kind: Mapping[str, int] = field(default_factory=dict)
+    delivery: Delivery | None = None
+
+
+class StrategyRun(Protocol):
+    """A strategy at work on one rank."""
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Global steps an epoch: the same on all ranks."""
+        ...
+
+    def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
+        """Yield the work of every step from global step `first_step` (in `first_epoch`) to the end of the run."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a strategy needs to begin: the context and what was made of its configuration."""
+
+    context: RankContext
+    module: nn.Module
+    task: Task
+    recorder: Recorder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy(Params):
+    """How the work of an epoch is divided into steps and ranks."""
+
+    parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({})  # fields that are chosen from a registry
+
+    def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
+        """Note what makes a run by this strategy impossible."""
+
+    @abstractmethod
+    def open(self, job: Job) -> StrategyRun:
+        """Return the strategy at work on one rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTotals:
+    """Sums over all ranks in one step; `vote` is the sum of what ranks put in (a wish to save, say)."""
+
+    loss_sum: float
+    num_seeds: int
+    vote: float
+
+
+class UpdateRun(Protocol):
+    """An update rule at work on one rank."""
+
+    def apply(self, loss_sum: float, num_seeds: int, vote: float) -> StepTotals:
+        """Turn the ranks' gradients of summed losses into one update of the parameters; every rank calls it."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(Params):
+    """How the gradients of the ranks become new parameters."""
+
+    @abstractmethod
+    def open(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, transport: Transport, recorder: Recorder
+    ) -> UpdateRun:
+        """Return the rule at work on one rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Params):
+    """What is learned: targets, loss and metric."""
+
+    metric: ClassVar[str]
+
+    @abstractmethod
+    def check(self, graph: Graph, findings: Findings) -> None:
+        """Note what the graph lacks for this task; remarks get the severity ``warning``."""
+
+    @abstractmethod
+    def num_outputs(self, graph: Graph) -> int:
+        """Return the columns that a model must give."""
+
+    @abstractmethod
+    def is_known(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
+        """Say for each row of targets whether it is one, or stands for an unknown one."""
+
+    def labelled(self, graph: Graph, node_ids: NDArray[Any]) -> NDArray[Any]:
+        """Return those of the nodes that have a target, in order."""
+        assert graph.y is not None, "checked at launch"
+        return node_ids[self.is_known(np.asarray(graph.y[node_ids]))]
+
+    @abstractmethod
+    def loss_sum(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum of the losses of all rows."""
+
+    @abstractmethod
+    def summarise(self, outputs: Tensor) -> Tensor:
+        """Return per row what the metric needs: (rows,) or (rows, k)."""
+
+    @abstractmethod
+    def measure(self, summaries: Tensor, targets: Tensor) -> float:
+        """Return the metric of rows; both on the CPU, at least one row."""
+
+
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    Strategy,  # type: ignore[type-abstract]
+    "workbench.train.strategies",
+    "workbench.strategies",
+)
+UPDATES: Registry[Update] = Registry(
+    "update rule",
+    Update,  # type: ignore[type-abstract]
+    "workbench.train.updates",
+    "workbench.updates",
+)
+TASKS: Registry[Task] = Registry(
+    "task",
+    Task,  # type: ignore[type-abstract]
+    "workbench.train.tasks",
+    "workbench.tasks",
+)

@@ -1,0 +1,148 @@
+"""The state of a training: what it holds, and how it lies on disk, complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from workbench.core.errors import RunError
+from workbench.train.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.train.base import UpdateRun
+    from workbench.train.transport import Transport
+
+FORMAT_VERSION = 1
+FOLDER = "checkpoints"
+
+
+def save(folder: Path, state: dict[str, Any], epoch: int, step: int, *, keep: int = 2) -> Path:
+    """Write a state into ``checkpoints/`` of a run's folder, under a temporary name first, and drop older ones.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder.
+    state : dict
+        Tensors, numbers, text, lists and dicts: what ``torch.load(weights_only=True)`` reads.
+    epoch, step : int
+        Where the training stands; they make the file's name.
+    keep : int
+        Newest checkpoints that stay.
+    """
+    target = Path(folder) / FOLDER / f"epoch{epoch:05d}_step{step:08d}.pt"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(state, target)
+    for old in all_in(folder)[:-keep]:
+        old.unlink(missing_ok=True)
+    return target
+
+
+def all_in(folder: Path) -> list[Path]:
+    """Return the complete checkpoints of a run's folder, oldest first."""
+    return sorted((Path(folder) / FOLDER).glob("epoch*_step*.pt"), key=lambda path: path.stem.rpartition("step")[2])
+
+
+def load_newest(folder: Path) -> dict[str, Any] | None:
+    """Return the newest state of a run's folder, or None; only data is read, no code is run."""
+    paths = all_in(folder)
+    if not paths:
+        return None
+    state: dict[str, Any] = torch.load(paths[-1], map_location="cpu", weights_only=True)
+    return state
+
+
+def write_atomically(state: Any, target: Path) -> None:
+    """Write with ``torch.save`` under a temporary name, flush to the disk, rename."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def capture(
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    update: UpdateRun,
+    progress: Progress,
+    rng_seed: int,
+    transport: Transport,
+) -> dict[str, Any]:
+    """Return the state of a training. All ranks call it: buffers (BatchNorm statistics) differ between them.
+
+    Nothing of the random state has to be kept but `rng_seed`: every step seeds itself from it.
+    """
+    return {
+        "format": FORMAT_VERSION,
+        "model": module.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "update": update.state_dict(),
+        "rank_buffers": _gather_buffers(module, transport),
+        "rng_seed": rng_seed,
+        "progress": progress.to_dict(transport),
+    }
+
+
+def restore(
+    state: dict[str, Any],
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    update: UpdateRun,
+    rng_seed: int,
+    transport: Transport,
+) -> Progress:
+    """Put a state back and return where it stands.
+
+    Raises
+    ------
+    RunError
+        Where the state is of another format or was drawn from another `rng_seed`.
+    """
+    if state.get("format") != FORMAT_VERSION or state["rng_seed"] != rng_seed:
+        got = f"format {state.get('format')} and rng_seed {state.get('rng_seed')}"
+        wanted = f"format {FORMAT_VERSION} and rng_seed {rng_seed}"
+        raise RunError(f"checkpoint: expected {wanted}; got {got}. Fix: resume the run that wrote it, or launch anew")
+    module.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    update.load_state_dict(state["update"])
+    per_rank = state["rank_buffers"]
+    if len(per_rank) == transport.world_size:
+        unflatten_buffers(module, per_rank[transport.rank])
+    return Progress.from_dict(state["progress"], transport.rank)
+
+
+def float_buffers(module: nn.Module) -> list[Tensor]:
+    """Return the buffers that training changes and that hold real numbers: BatchNorm's running statistics."""
+    return [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+
+
+def flatten_buffers(module: nn.Module) -> Tensor:
+    buffers = float_buffers(module)
+    if not buffers:
+        return torch.zeros(0)
+    return torch.cat([buffer.reshape(-1).to(torch.float64) for buffer in buffers])
+
+
+def unflatten_buffers(module: nn.Module, flat: Tensor) -> None:
+    offset = 0
+    with torch.no_grad():
+        for buffer in float_buffers(module):
+            values = flat[offset : offset + buffer.numel()]
+            buffer.copy_(values.view_as(buffer))
+            offset += buffer.numel()
+
+
+def _gather_buffers(module: nn.Module, transport: Transport) -> list[Tensor]:
+    flat = flatten_buffers(module)
+    if not len(flat):
+        return []
+    return transport.all_gather(flat, [len(flat)] * transport.world_size, kind="control")

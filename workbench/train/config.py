@@ -1,0 +1,216 @@
+"""From the flat keywords of a launch to one decided run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import nn
+
+from workbench.core.config import Choice, GraphRef, RunConfig
+from workbench.core.errors import Finding, Findings
+from workbench.core.params import Params
+from workbench.graph import Graph
+from workbench.models import MODELS, ModelSpec
+from workbench.train.base import STRATEGIES, TASKS, UPDATES, Strategy, Task, Update
+from workbench.train.build import CUSTOM
+from workbench.train.keywords import Part, choose, parts_of_strategy, route, settings_part
+from workbench.train.settings import RunSettings
+from workbench.train.user_module import Tried, make_module, try_module
+
+if TYPE_CHECKING:
+    from workbench.core.registry import Registry
+
+_PROCESSES = {"trainers": 1, "samplers": 0}
+Model = str | ModelSpec | nn.Module | Callable[[int, int], nn.Module]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedRun:
+    """A run that can be started.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Everything that decides its result; ``config.graph.folder`` is where ranks open the graph.
+    module : torch.nn.Module, optional
+        The user's own module (a copy, with the weights to start from), where the model has no name: to be saved by
+        :func:`workbench.models.save_module` into the run's folder.
+    warnings : tuple of Finding
+        Remarks for the person who launches; nothing is wrong enough to refuse the run.
+    """
+
+    config: RunConfig
+    module: nn.Module | None = None
+    warnings: tuple[Finding, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """One line: model, strategy with its sampler, batch size, trainers, samplers."""
+        return summarise(self.config)
+
+
+def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch", **keywords: Any) -> ResolvedRun:
+    """Decide a run from the flat keywords of ``launch``.
+
+    Every keyword goes to the one part that takes it: run settings (``epochs, trainers, samplers, lr, optimizer,
+    weight_decay, evaluate_every, ...``), strategy (``batch_size``), sampler (``fanouts``), model (``hidden_channels``),
+    task and update rule. The graph is stored, so that other processes can map it.
+
+    Parameters
+    ----------
+    graph : Graph
+    model : str, ModelSpec, torch.nn.Module or factory
+        A registry name, an object of the registry, a module (its weights are the start), or ``f(in_channels,
+        out_channels)`` that returns a module.
+    strategy : str or Strategy
+    **keywords
+        Also ``update=``, ``task=``, ``sampler=``, ``store=``: names or objects.
+
+    Raises
+    ------
+    InputError
+        All faults at once: unknown, unused or ambiguous keywords, values out of range, and what the graph lacks.
+    """
+    findings, words = Findings("launch"), dict(keywords)
+    parts = _choose_parts(model, strategy, words, findings)
+    if "strategy" in parts:
+        route(parts, parts["strategy"], words, findings)
+    built = {name: part.build(findings) for name, part in parts.items()}
+    settings = cast("RunSettings | None", built["run"])
+    task = cast("Task | None", built.get("task"))
+    num_errors = len(findings.errors)
+    _check_graph(graph, task, findings)
+    tried = None
+    if task is not None and len(findings.errors) == num_errors and "model" not in parts:
+        tried = _try_user_module(graph, model, task, settings.rng_seed if settings else 0, findings)
+    if built.get("strategy") is not None:
+        wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
+        cast("Strategy", built["strategy"]).check(graph, **wanted, findings=findings)
+    findings.raise_if_any()
+    assert settings is not None, "its faults were raised"
+    spec = cast("ModelSpec | None", built.get("model"))
+    depth = spec.num_propagations if spec is not None else cast("Tried", tried).num_propagations
+    _compare_depth(built.get("sampler"), depth, findings)
+    config = _config(graph, parts, built, settings, tried)
+    module = tried.module if tried else None
+    return ResolvedRun(config=config, module=module, warnings=tuple(findings.items))
+
+
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) else default  # what is no number is a finding of its own
+
+
+def _choose_parts(model: Model, strategy: str | Strategy, words: dict[str, Any], findings: Findings) -> dict[str, Part]:
+    """Return the parts by name; the model is left out where it is the user's own."""
+    chosen: dict[str, Part | None] = {"run": settings_part(), "strategy": choose(STRATEGIES, strategy, findings)}
+    if isinstance(model, str | ModelSpec):
+        chosen["model"] = choose(MODELS, model, findings)
+    elif not callable(model):
+        expected = "a name, a torch.nn.Module or a factory f(in_channels, out_channels)"
+        findings.add("model", expected, type(model).__name__, "pass model='sage', for example")
+    chosen["update"] = choose(UPDATES, words.pop("update", "all_reduce"), findings)
+    chosen["task"] = choose(TASKS, words.pop("task", "node_classification"), findings)
+    parts = {name: part for name, part in chosen.items() if part is not None}
+    if "strategy" in parts:
+        parts |= parts_of_strategy(parts["strategy"], words, findings)
+    return parts
+
+
+def _check_graph(graph: Graph, task: Task | None, findings: Findings) -> None:
+    if graph.x is None or graph.num_features == 0:
+        fix = "pass x= to the graph's constructor, or graph.with_data(x=...), e.g. degrees or one-hot ids"
+        findings.add("graph.x", "features of nodes (num_nodes, num_features)", "none", fix)
+    if task is not None:
+        task.check(graph, findings)
+
+
+def _try_user_module(graph: Graph, model: Any, task: Task, rng_seed: int, findings: Findings) -> Tried | None:
+    if not callable(model):
+        return None
+    num_outputs = task.num_outputs(graph)
+    module = make_module(model, graph.num_features, num_outputs, rng_seed, findings)
+    if module is None:
+        return None
+    return try_module(module, graph, out_channels=num_outputs, rng_seed=rng_seed, findings=findings)
+
+
+def _compare_depth(sampler: Params | None, num_propagations: int, findings: Findings) -> None:
+    """Note where a sampler follows more or fewer hops than the model reads."""
+    fanouts = getattr(sampler, "fanouts", None)
+    num_hops = len(fanouts) if fanouts is not None else getattr(sampler, "num_hops", num_propagations)
+    if num_hops == num_propagations:
+        return
+    name = "fanouts" if fanouts is not None else "num_hops"
+    effect = "the hops beyond are sampled for nothing" if num_hops > num_propagations else "outer layers see no edge"
+    findings.add(
+        name,
+        f"{num_propagations} hops, one for each message-passing layer of the model",
+        f"{num_hops} hops: {effect}",
+        f"make {name} and the model's layers agree",
+        severity="warning",
+    )
+
+
+def _config(
+    graph: Graph, parts: Mapping[str, Part], built: Mapping[str, Params | None], settings: RunSettings, tried: Any
+) -> RunConfig:
+    strategy = cast("Strategy", built["strategy"])
+    params = strategy.to_dict()
+    for name, registry in strategy.parts.items():
+        chosen = built[name] if name in built else _own_part(registry, getattr(strategy, name))
+        params[name] = registry.to_dict(chosen)
+    if tried is None:
+        model = _choice(MODELS, built["model"])
+    else:
+        model = Choice(name=CUSTOM, params=MappingProxyType({"class": type(tried.module).__qualname__}))
+    return RunConfig(
+        graph=_reference(graph),
+        model=model,
+        strategy=Choice(name=STRATEGIES.name_of(strategy), params=MappingProxyType(params)),
+        update=_choice(UPDATES, cast("Update", built["update"])),
+        task=_choice(TASKS, cast("Task", built["task"])),
+        **{field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)},
+    )
+
+
+def _own_part(registry: Registry[Any], choice: Any) -> Any:
+    """Return what an object of a strategy holds as one of its parts: a name, a description or an object."""
+    return registry.from_dict(choice) if isinstance(choice, Mapping) else registry.create(choice)
+
+
+def _choice(registry: Registry[Any], item: Any) -> Choice:
+    record = registry.to_dict(item)
+    return Choice(name=record["name"], params=MappingProxyType(record["params"]))
+
+
+def _reference(graph: Graph) -> GraphRef:
+    return GraphRef(
+        folder=str(graph.store()),
+        name=graph.name,
+        fingerprint=graph.fingerprint,
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+        num_features=graph.num_features,
+        num_classes=graph.num_classes,
+    )
+
+
+def summarise(config: RunConfig) -> str:
+    """Return a run in one line: ``sage · mini_batch · neighbor (15, 10) · batch 1,024 · 2 trainers · 1 sampler``."""
+    params = config.strategy.params
+    words = [str(config.model.params.get("class", config.model.name)), config.strategy.name]
+    if "sampler" in params:
+        fanouts = params["sampler"]["params"].get("fanouts")
+        words.append(params["sampler"]["name"] + (f" ({', '.join(map(str, fanouts))})" if fanouts else ""))
+    if "batch_size" in params:
+        words.append(f"batch {params['batch_size']:,}")
+    words += [_counted(config.trainers, "trainer"), _counted(config.samplers, "sampler")]
+    return " · ".join(words)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,90 @@
+"""Everything that is at work while a rank trains, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from workbench.models import call_model
+from workbench.train import checkpoint
+from workbench.train.base import STRATEGIES, TASKS, UPDATES, Job, RankContext, StrategyRun, Task, UpdateRun
+from workbench.train.build import build_module, build_optimizer
+from workbench.train.progress import Progress
+from workbench.train.recorder import Recorder
+from workbench.train.whole import whole_graph_inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """The parts of one rank's training. What changes lies inside the parts and in `progress`."""
+
+    context: RankContext
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    task: Task
+    strategy_run: StrategyRun
+    update_run: UpdateRun
+    recorder: Recorder
+    progress: Progress
+
+    @property
+    def num_steps(self) -> int:
+        """Global steps of the whole run."""
+        return self.context.config.epochs * self.strategy_run.steps_per_epoch
+
+    @property
+    def tells(self) -> bool:
+        """Whether this rank tells what concerns the run as a whole."""
+        return self.context.rank == 0
+
+    def infer(self, keep: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `keep` makes of the model's exact outputs, for all nodes, on the CPU; all ranks call it."""
+        context = self.context
+        dtype = next((p.dtype for p in self.module.parameters()), torch.float32)
+        return keep(call_model(self.module, whole_graph_inputs(context.graph, context.device, dtype))).cpu()
+
+    def log(self, text: str, level: str = "info") -> None:
+        """Tell the person who watches, once for all ranks."""
+        if self.tells:
+            self.context.emit("log_written", level=level, text=text)
+
+
+def assemble(context: RankContext) -> Engine:
+    """Build every part from the configuration, and put a checkpoint back where there is one."""
+    config, transport = context.config, context.transport
+    recorder = Recorder(context.clock())
+    task = TASKS.from_dict(config.task.to_json())
+    module = build_module(config, context.graph, context.folder).to(context.device)
+    optimizer = build_optimizer(config, module)
+    update_run = UPDATES.from_dict(config.update.to_json()).open(module, optimizer, transport, recorder)
+    state = context.load_checkpoint()
+    progress = Progress()
+    if state is not None:
+        progress = checkpoint.restore(state, module, optimizer, update_run, config.rng_seed, transport)
+    job = Job(context=context, module=module, task=task, recorder=recorder)
+    return Engine(
+        context=context,
+        module=module,
+        optimizer=optimizer,
+        task=task,
+        strategy_run=STRATEGIES.from_dict(config.strategy.to_json()).open(job),
+        update_run=update_run,
+        recorder=recorder,
+        progress=progress,
+    )
+
+
+def capture(engine: Engine) -> dict[str, Any]:
+    """Return the state of an engine; all ranks call it."""
+    return checkpoint.capture(
+        engine.module,
+        engine.optimizer,
+        engine.update_run,
+        engine.progress,
+        engine.context.config.rng_seed,
+        engine.context.transport,
+    )

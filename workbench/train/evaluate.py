@@ -1,0 +1,71 @@
+"""Exact metrics of a model: inference over the whole graph in evaluation mode, by all ranks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from workbench.core.phases import Phase
+from workbench.train.checkpoint import flatten_buffers, unflatten_buffers
+from workbench.train.engine import Engine
+from workbench.train.transport import Transport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What exact inference found.
+
+    Parameters
+    ----------
+    metrics : mapping
+        ``{"val_accuracy": ..., "test_accuracy": ...}``; a split without labelled nodes is left out.
+    elapsed_s : float
+        Seconds that it took.
+    outputs : Tensor, optional
+        (num_nodes, out_channels), on the CPU, where they were asked for.
+    """
+
+    metrics: Mapping[str, float]
+    elapsed_s: float
+    outputs: Tensor | None = None
+
+
+def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
+    """Measure the model on the validation and test nodes by exact inference; all ranks call it."""
+    started_s = time.perf_counter()
+    context, task = engine.context, engine.task
+    with engine.recorder.span(Phase.EVALUATE), _inference(engine.module, context.transport):
+        rows = engine.infer((lambda outputs: outputs) if keep_outputs else task.summarise)
+    summaries = task.summarise(rows) if keep_outputs else rows
+    graph, metrics = context.graph, {}
+    for split in ("val", "test"):
+        nodes = task.labelled(graph, getattr(graph, f"{split}_nodes"))
+        if len(nodes):
+            ids = torch.from_numpy(nodes)
+            targets = torch.from_numpy(graph.y[nodes])
+            metrics[f"{split}_{task.metric}"] = task.measure(summaries[ids], targets)
+    elapsed_s = time.perf_counter() - started_s
+    return Evaluation(metrics=metrics, elapsed_s=elapsed_s, outputs=rows if keep_outputs else None)
+
+
+@contextmanager
+def _inference(module: nn.Module, transport: Transport) -> Iterator[None]:
+    """Put a module into evaluation mode with the mean of all ranks' BatchNorm statistics; then put it back."""
+    own = flatten_buffers(module)
+    if len(own):
+        mean = own.clone()
+        transport.all_reduce(mean, kind="evaluate")
+        unflatten_buffers(module, mean / transport.world_size)
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        module.train(was_training)
+        unflatten_buffers(module, own)

@@ -1,0 +1,59 @@
+"""What a rank notes while it works: spans of time by phase, and bytes by kind."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from workbench.core.phases import Phase, Span
+
+
+class Recorder:
+    """Collects spans and bytes until they are taken for an event.
+
+    Durations come from ``time.perf_counter``. It is mapped to Unix time once, at the start, so that the spans of a
+    rank never overlap or run backwards when the system's clock is set.
+    """
+
+    def __init__(self, unix_time_s: float | None = None) -> None:
+        now = time.time() if unix_time_s is None else unix_time_s
+        self._offset_s = now - time.perf_counter()
+        self._spans: list[Span] = []
+        self._bytes: Counter[str] = Counter()
+        self._total_bytes: Counter[str] = Counter()
+
+    @contextmanager
+    def span(self, phase: Phase) -> Iterator[None]:
+        """Time what happens inside as one span of `phase`, also where it raises."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            end = time.perf_counter()
+            self._spans.append(Span(phase=phase, start_s=start + self._offset_s, duration_s=end - start))
+
+    def count(self, kind: str, num_bytes: int) -> None:
+        """Count bytes that moved."""
+        if num_bytes:
+            self._bytes[kind] += int(num_bytes)
+            self._total_bytes[kind] += int(num_bytes)
+
+    def count_all(self, bytes_by_kind: Mapping[str, int]) -> None:
+        for kind, num_bytes in bytes_by_kind.items():
+            self.count(kind, num_bytes)
+
+    def take_spans(self) -> list[Span]:
+        """Return the spans since the last call, in order of their start."""
+        spans, self._spans = sorted(self._spans, key=lambda span: span.start_s), []
+        return spans
+
+    def take_bytes(self) -> dict[str, int]:
+        """Return the bytes since the last call."""
+        counted, self._bytes = dict(self._bytes), Counter()
+        return counted
+
+    def total_bytes(self) -> dict[str, int]:
+        """Return all bytes counted since the start, by kind."""
+        return dict(self._total_bytes)

@@ -1,0 +1,69 @@
+"""The whole graph in every step, on one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from workbench.core.errors import Findings
+from workbench.train.base import STRATEGIES, Job, StepWork, Strategy, StrategyRun
+from workbench.train.whole import whole_graph_inputs
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+
+@STRATEGIES.register("full_graph")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullGraph(Strategy):
+    """Full-batch training: one step an epoch, over all nodes and edges, in the memory of one rank."""
+
+    def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
+        if trainers != 1:
+            got = f"{trainers}: each of them would compute the same whole graph again"
+            fix = "use trainers=1, or strategy='mini_batch', which divides the training nodes among trainers"
+            findings.add("trainers", "1 for full_graph", got, fix)
+        if samplers != 0:
+            findings.add("samplers", "0 for full_graph, which samples nothing", samplers, "remove samplers=")
+
+    def open(self, job: Job) -> StrategyRun:
+        return _FullGraphRun(job)
+
+
+class _FullGraphRun:
+    steps_per_epoch = 1
+
+    def __init__(self, job: Job) -> None:
+        context = job.context
+        self._num_epochs, graph = context.config.epochs, context.graph
+        dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
+        self._inputs = whole_graph_inputs(graph, context.device, dtype)
+        train_nodes = job.task.labelled(graph, graph.train_nodes)
+        self._train_nodes = torch.from_numpy(train_nodes).to(context.device)
+        self._targets = torch.from_numpy(graph.y[train_nodes]).to(context.device)
+        self._num_nodes, self._num_edges = graph.num_nodes, graph.num_edges
+
+    def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
+        for epoch in range(first_step, self._num_epochs + 1):  # one step an epoch
+            yield StepWork(
+                epoch=epoch,
+                step=epoch,
+                num_seeds=len(self._train_nodes),
+                num_nodes=self._num_nodes,
+                num_edges=self._num_edges,
+                targets=self._targets,
+                forward=self._forward,
+            )
+
+    def _forward(self, module: nn.Module) -> Tensor:
+        from workbench.models import call_model
+
+        outputs: Tensor = call_model(module, self._inputs)
+        return outputs[self._train_nodes]
+
+    def close(self) -> None:
+        """Nothing is held open."""
