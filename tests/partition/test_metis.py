@@ -13,9 +13,9 @@ import pytest
 from tests.partition.conftest import from_networkx, from_pairs, random_out_graph
 from workbench.core.errors import InputError, RunError
 from workbench.graph import Graph
+from workbench.graph.symmetric import symmetric_topology
 from workbench.partition import Cancelled, partition
 from workbench.partition.methods import metis
-from workbench.partition.symmetric import symmetric_topology
 
 
 @pytest.mark.parametrize("scheme", ["auto", "kway", "recursive"])

@@ -68,6 +68,10 @@ class RunError(WorkbenchError):
     """A run cannot do what was asked of it, or failed; the text names rank, host and cause."""
 
 
+class Cancelled(RunError):
+    """The caller asked for the work to stop; no result was made."""
+
+
 class Findings:
     """Collects findings while a check goes on, and raises them all at the end."""
 

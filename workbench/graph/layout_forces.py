@@ -18,8 +18,8 @@ from workbench.graph.layout_levels import Level
 
 FLOAT = np.float32
 MIN_GRID, MAX_GRID = 32, 512  # cells a side
-GRAVITY = 0.1
-REPULSION = 1.0
+GRAVITY = 0.1  # pull towards the middle, per length
+REPULSION = 1.3  # force d / |d|^(2 * 1.3): shorter than the classic 1 / d, which throws the outskirts far away
 
 
 def refine(
@@ -60,7 +60,7 @@ def _frame(positions: np.ndarray, grid: int) -> tuple[np.ndarray, np.float32]:
 
 
 def _kernel_spectra(grid: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the spectra of ``d / |d|^2`` on a padded grid, in cells; divide by the cell's width to have lengths."""
+    """Return the spectra of the force between unit masses on a padded grid, with distances in cells."""
     offsets = fft.fftfreq(2 * grid, 1 / (2 * grid)).astype(FLOAT)
     dx, dy = offsets[None, :], offsets[:, None]
     squared = (dx * dx + dy * dy + FLOAT(0.5)) ** FLOAT(REPULSION)

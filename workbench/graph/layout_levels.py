@@ -13,6 +13,7 @@ from scipy import sparse
 
 from workbench.core.jit import kernel, read_only
 from workbench.core.rng import generator
+from workbench.graph.symmetric import clear_loops
 
 CLUSTER_SIZE = 8  # members a cluster has at most, of the level below
 MIN_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this is not worth having
@@ -41,7 +42,8 @@ def build_levels(
     starts: np.ndarray, adjacent: np.ndarray, weights: np.ndarray, *, max_coarsest: int, rng_seed: int
 ) -> list[Level]:
     """Coarsen until at most `max_coarsest` nodes are left, or nothing joins any more; finest level first."""
-    mass, levels = np.ones(len(starts) - 1, dtype=np.float32), []
+    mass = np.ones(len(starts) - 1, dtype=np.float32)
+    levels: list[Level] = []
     while len(mass) > max_coarsest:
         parent = _cluster(starts, adjacent, weights, generator(rng_seed, len(levels)))
         num_clusters = int(parent.max()) + 1
@@ -78,15 +80,6 @@ def _contract(
     clear_loops(read_only(coarse.indptr), read_only(coarse.indices), coarse.data)
     coarse.eliminate_zeros()
     return coarse.indptr.astype(np.int64), coarse.indices, coarse.data
-
-
-@kernel
-def clear_loops(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
-    """Set the entries on the diagonal to zero."""
-    for node in range(len(indptr) - 1):
-        for edge in range(indptr[node], indptr[node + 1]):
-            if indices[edge] == node:
-                data[edge] = 0
 
 
 @kernel

@@ -36,7 +36,7 @@ def symmetric_topology(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray
     matrix = sparse.csr_array((ones, np.array(indices), np.array(indptr)), shape=shape)
     matrix.sum_duplicates()
     both = (matrix + matrix.T).tocsr()
-    _clear_loops(read_only(both.indptr), read_only(both.indices), both.data)
+    clear_loops(read_only(both.indptr), read_only(both.indices), both.data)
     both.eliminate_zeros()
     both.sort_indices()
     uniform = not len(both.data) or both.data.min() == both.data.max()
@@ -53,7 +53,8 @@ def _is_ascending_without_loops(indptr: np.ndarray, indices: np.ndarray) -> bool
 
 
 @kernel
-def _clear_loops(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+def clear_loops(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+    """Set the entries on the diagonal to zero."""
     for node in range(len(indptr) - 1):
         for edge in range(indptr[node], indptr[node + 1]):
             if indices[edge] == node:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from workbench.core.errors import Cancelled
 from workbench.partition.base import PARTITIONERS, Partitioner, partition
-from workbench.partition.child import Cancelled
 from workbench.partition.match import match_parts
 from workbench.partition.parts import Part, Partition
 from workbench.partition.quality import PartitionQuality

@@ -27,14 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.errors import RunError
+from workbench.core.errors import Cancelled, RunError
 
 POLL_S = 0.1  # how often a waiting caller looks whether it was cancelled
 LOG_TAIL = 600  # characters of a failed child's output that its error shows
-
-
-class Cancelled(RunError):
-    """The caller asked for the work to stop; no result was made."""
 
 
 @dataclass(slots=True, kw_only=True)

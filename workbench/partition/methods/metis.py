@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.params import param
+from workbench.graph.symmetric import symmetric_topology
 from workbench.partition import metis_child
 from workbench.partition.base import PARTITIONERS, Partitioner, check_assignment
 from workbench.partition.child import ChildJob, run_child
 from workbench.partition.methods.contiguous import contiguous_blocks
-from workbench.partition.symmetric import symmetric_topology
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
