@@ -116,6 +116,8 @@ class BatchMaker:
         self.store = _store_of(plan)
         self.seed_nodes: Ids = getattr(self.graph, plan.seed_set)
         self.steps_per_epoch = num_steps(len(self.seed_nodes), plan.batch_size, plan.world_size)
+        # A batch without seeds: kernels are compiled or loaded now, and the first batch takes as long as the others.
+        self.sampler.sample(self.graph, self.seed_nodes[:0], epoch=0, batch=0, rng_seed=0)
         # Batches are made ahead: at the turn of an epoch two orders are in use.
         self._order = functools.lru_cache(maxsize=2)(self._make_order)
 

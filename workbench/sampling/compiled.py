@@ -21,6 +21,7 @@ from workbench.core.home import home_folder
 
 logger = logging.getLogger(__name__)
 _lock = threading.RLock()
+_told = False
 
 
 def frozen(kind: Any) -> Any:
@@ -63,11 +64,18 @@ class Kernel:
     def _build(self) -> Callable[..., Any]:
         dispatcher = numba.njit(nogil=True)(self.python)
         if not _enable_cache(dispatcher):
-            logger.warning("Compiling %s (a few seconds, once a machine) ...", self.__name__)  # type: ignore[attr-defined]
+            _tell_once(self.python.__name__)
         for signature in self.signatures:
             dispatcher.compile(signature)
         dispatcher.disable_compile()
         return dispatcher  # type: ignore[no-any-return]
+
+
+def _tell_once(name: str) -> None:
+    """Say that someone has to wait: aloud for the first function of a process, quietly for the others."""
+    global _told
+    level, _told = (logging.INFO if _told else logging.WARNING), True
+    logger.log(level, "Compiling %s and what belongs to it: a few seconds, once on a machine", name)
 
 
 def kernel(*signatures: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Kernel]:
