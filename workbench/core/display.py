@@ -1,0 +1,23 @@
+"""How a run is shown in a notebook: a layer above registers its renderer here, so that no layer below has to know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+RunRenderer = Callable[[Any], Any]
+
+_renderers: list[RunRenderer] = []
+
+
+def register_run_renderer(renderer: RunRenderer) -> None:
+    """Let ``renderer(run)`` return what shows a run: an object with ``_repr_mimebundle_``, such as a widget.
+
+    The renderer registered last is used.
+    """
+    _renderers[:] = [renderer]
+
+
+def render_run(run: Any) -> Any | None:
+    """Return what shows a run, or None where nothing is registered: the run then shows itself as text and HTML."""
+    return _renderers[0](run) if _renderers else None

@@ -1,0 +1,289 @@
+"""Clusters: the local one, which outlives the kernel, and any that Dask knows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import subprocess
+import sys
+import time
+from typing import Any
+
+from workbench.core.config import RunConfig
+from workbench.core.errors import Findings, RunError
+from workbench.runtime.cluster_files import ClusterFiles
+from workbench.runtime.run import Run
+from workbench.runtime.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
+START_TIMEOUT_S = 120.0
+IDLE_S = 30 * 60.0
+
+
+def connect(
+    target: Any = None,
+    *,
+    trainers: int = 2,
+    samplers: int = 1,
+    idle_s: float = IDLE_S,
+) -> Cluster:
+    """Return a cluster to run on.
+
+    Parameters
+    ----------
+    target : str or distributed.Client, optional
+        A scheduler's address, or a client of one. By default this user's local cluster: the one that lives, or a new
+        one that outlives this process.
+    trainers, samplers : int
+        Workers of each kind that the local cluster has at least.
+    idle_s : float
+        Seconds without client and run after which a new local cluster ends.
+
+    Raises
+    ------
+    InputError
+        Where the target is neither, or nothing answers there.
+    """
+    _check(trainers, samplers)
+    quieten_dask()
+    if target is None:
+        return _connect_local(trainers, samplers, idle_s)
+    from distributed import Client
+
+    if isinstance(target, Client):
+        return Cluster(target, owns_client=False).prepare()
+    return Cluster(_client(str(target), "connect"), owns_client=True).prepare()
+
+
+def _check(trainers: int, samplers: int) -> None:
+    findings = Findings("connect")
+    for name, value, least in (("trainers", trainers, 1), ("samplers", samplers, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            findings.add(name, f"a whole number of at least {least}", repr(value), f"pass {name}={least} or more")
+    findings.raise_if_any()
+
+
+def quieten_dask() -> None:
+    """Keep Dask's own log lines and tracebacks of broken connections out of the notebook."""
+    import distributed  # noqa: F401  # it sets the levels of its loggers when it is imported
+
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.batched"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _client(address: str, subject: str) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=10, set_as_default=False, name="workbench")
+    except (OSError, ValueError) as error:
+        findings = Findings(subject)
+        fix = "check the address and that its scheduler runs, or leave it out for a local cluster"
+        findings.add("target", "the address of a Dask scheduler, tcp://host:port", f"{address}: {error}", fix)
+        findings.raise_if_any()
+
+
+def _connect_local(trainers: int, samplers: int, idle_s: float) -> Cluster:
+    files = ClusterFiles.of_this_environment()
+    with files.starting():
+        record = files.read()
+        if record is None:
+            record = _start_local(files, trainers, samplers, idle_s)
+        cluster = Cluster(_client(record["address"], "connect"), owns_client=True, files=files)
+    cluster.scale(trainers=trainers, samplers=samplers)
+    return cluster
+
+
+def _start_local(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> dict[str, Any]:
+    """Start the detached process of a local cluster and wait until it accepts clients."""
+    files.clean()
+    options = {"trainers": trainers, "samplers": samplers, "idle_s": idle_s, "started_s": time.time()}
+    (files.folder / "options.json").write_text(json.dumps(options))
+    with files.log("cluster").open("ab") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "workbench.runtime.cluster_process", str(files.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it must not hear of an interrupt of the kernel, nor end with it
+            cwd=files.folder,
+        )
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        record = files.read()
+        if record is not None:
+            _forget(process)
+            return record
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    tail = files.log("cluster").read_text(errors="replace")[-2000:]
+    raise RunError(f"connect: the local cluster did not start. Its log, {files.log('cluster')}, ends:\n{tail}")
+
+
+def _forget(process: subprocess.Popen[bytes]) -> None:
+    """Let go of a process that is meant to outlive this one (Python would warn that it still runs)."""
+    process.returncode = 0
+
+
+class Cluster:
+    """A Dask cluster with the workbench's plugins on it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    owns_client : bool
+        Whether closing the cluster closes the client.
+    files : ClusterFiles, optional
+        Those of the local cluster, where it is that.
+    """
+
+    def __init__(self, client: Any, *, owns_client: bool, files: ClusterFiles | None = None) -> None:
+        self.client = client
+        self._owns_client, self._files = owns_client, files
+        self._runs: dict[str, Run] = {}
+
+    @property
+    def address(self) -> str:
+        """Return the scheduler's address."""
+        return str(self.client.scheduler.address)
+
+    @property
+    def is_local(self) -> bool:
+        """Say whether it is this user's own local cluster, which can grow and outlives the kernel."""
+        return self._files is not None
+
+    def prepare(self) -> Cluster:
+        """Put the run manager and the rank hosts on a cluster that others started."""
+        from workbench.runtime.rank_host import RankHost
+        from workbench.runtime.run_manager import RunManager
+
+        if getattr(self.client, "asynchronous", False):
+            findings = Findings("connect")
+            fix = "make it by Client(address) without asynchronous=True"
+            findings.add("target", "a client that is used synchronously", "an asynchronous Client", fix)
+            findings.raise_if_any()
+        self.client.register_plugin(RunManager())
+        self.client.register_plugin(RankHost())
+        return self
+
+    # ---- size
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Return name, address, host and resources of every worker."""
+        info = self.client.scheduler_info(n_workers=-1)["workers"]
+        return [
+            {
+                "name": str(worker["name"]),
+                "address": address,
+                "host": worker["host"],
+                "trainer": int(worker["resources"].get("trainer", 0)),
+                "sampler": int(worker["resources"].get("sampler", 0)),
+            }
+            for address, worker in info.items()
+        ]
+
+    def scale(self, *, trainers: int = 0, samplers: int = 0) -> None:
+        """Grow the local cluster to at least so many workers of each kind.
+
+        Raises
+        ------
+        InputError
+            Where the cluster is not the local one and has fewer.
+        """
+        if self.is_local:
+            grow = self.client.scheduler.workbench_scale
+            self.client.sync(grow, trainers=trainers, samplers=samplers)
+            return
+        findings, workers = Findings("cluster"), self.workers()
+        for name, key, wanted in (("trainers", "trainer", trainers), ("samplers", "sampler", samplers)):
+            present = sum(worker[key] for worker in workers)
+            if present < wanted:
+                fix = f"start workers with --resources '{key}=1', or ask for {name}={present}"
+                findings.add(name, f"at most the {present} that {self.address} has", wanted, fix)
+        findings.raise_if_any()
+
+    # ---- runs
+
+    def start(self, resolved: Any) -> Run:
+        """Write the folder of a run and hand it to the scheduler; returns at once.
+
+        Parameters
+        ----------
+        resolved : ResolvedRun
+            What ``workbench.train.resolve`` made of the keywords.
+        """
+        return self.submit(resolved.config, summary=resolved.summary, module=resolved.module)
+
+    def submit(
+        self, config: RunConfig, *, summary: str = "", module: Any = None, options: dict[str, Any] | None = None
+    ) -> Run:
+        """Start a run of a configuration; `options` are the run manager's (limits, what ranks are told)."""
+        self.scale(trainers=config.trainers, samplers=config.samplers)
+        folder = RunFolder.create(config, summary)
+        if module is not None:
+            from workbench.models import save_module
+
+            save_module(module, folder.path)
+        folder.note_cluster(self.address)
+        begin = self.client.scheduler.workbench_start
+        self.client.sync(begin, run_id=folder.id, folder=str(folder.path), options=options or {})
+        return self._hold(Run(folder, self.client, trusted=True))
+
+    def attach(self, run_id: str) -> Run:
+        """Return a run by its id: live where this cluster supervises it, else as its folder tells it."""
+        folder = RunFolder.find(run_id)
+        if folder.id in self._runs:
+            return self._runs[folder.id]
+        known = self.client.sync(self.client.scheduler.workbench_runs)
+        return self._hold(Run(folder, self.client if folder.id in known else None))
+
+    def _hold(self, run: Run) -> Run:
+        # One reader a run and client: Dask has one handler a topic.
+        self._runs[run.id] = run
+        return run
+
+    # ---- end
+
+    def close(self, *, force: bool = False) -> None:
+        """Hang up, and end the local cluster unless a run or another client still needs it; `force` ends it anyway."""
+        stops = False
+        if self._files is not None and self.client.status == "running":
+            with contextlib.suppress(OSError):
+                ask = self.client.scheduler.workbench_needed
+                stops = force or not self.client.sync(ask, client=self.client.id)
+        if self._owns_client:
+            self.client.close()
+        if stops:
+            stop_local(self._files)
+
+    def __repr__(self) -> str:
+        kind = "local cluster" if self.is_local else "cluster"
+        if self.client.status != "running":
+            return f"Cluster({kind} {self.address}: closed)"
+        workers = self.workers()
+        trainers, samplers = (sum(worker[key] for worker in workers) for key in ("trainer", "sampler"))
+        return f"Cluster({kind} {self.address}: {trainers} trainers, {samplers} samplers)"
+
+
+def stop_local(files: ClusterFiles | None = None, timeout_s: float = 20.0) -> bool:
+    """End this user's local cluster with all its runs; return whether there was one."""
+    import os
+    import signal
+
+    files = files or ClusterFiles.of_this_environment()
+    with files.starting():
+        record = files.read()
+        if record is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(record["pid"], signal.SIGTERM)
+        deadline = time.monotonic() + timeout_s
+        while files.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for pid in (record["pid"], *record["workers"].values(), record["zygote_pid"]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        files.clean()
+    return True

@@ -1,0 +1,152 @@
+"""The main program of a rank: joins the gang, trains, says how it ended, and leaves without looking back."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import logging
+import os
+import queue
+import socket
+import sys
+import traceback
+from typing import Any
+
+from workbench.runtime import frames
+from workbench.runtime.rank_link import RankLink
+
+log = logging.getLogger(__name__)
+PEER_SIGNS = (
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "Read error",
+    "Write error",
+    "Broken pipe",
+    "Timed out waiting",
+    "Connection refused",
+    "wait timeout",
+    "Application timeout",
+)
+
+
+def main(sock: socket.socket) -> None:
+    """Run the rank that the first message on `sock` describes; never returns."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    spec = frames.recv(sock)[0]["spec"]
+    link = RankLink(sock, spec["rank"], spec["generation"])
+    link.start()
+    code = 0
+    try:
+        report = _train(link, spec)
+    except BaseException as error:
+        code = 1
+        traceback.print_exc()
+        report = {"reason": classify(error), "cause": describe(error), "traceback": traceback.format_exc()[-16000:]}
+    try:
+        link.send({"op": "report", **report})
+    except OSError:
+        code = code or 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # destructors of a process group can block on peers that are gone
+
+
+def _train(link: RankLink, spec: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    from workbench.runtime.rank_context import HostedRank
+
+    torch.set_num_threads(int(spec["threads"]))
+    device = choose_device(spec)
+    group = join_gang(link, spec, device)
+    context = HostedRank(link, spec, device, group)
+    link.emit(
+        "rank_ready",
+        pid=os.getpid(),
+        host=spec["host"],
+        worker=spec["worker"],
+        part=None,
+        device=str(device),
+        num_threads=torch.get_num_threads(),
+    )
+    link.flush()
+    module, _, name = spec["entry"].partition(":")
+    try:
+        outcome = getattr(importlib.import_module(module), name)(context)
+        context.finish()
+    finally:
+        context.close()
+    return {"reason": outcome.status, "step": outcome.step, "elapsed_s": outcome.elapsed_s}
+
+
+def choose_device(spec: dict[str, Any]) -> Any:
+    """Return ``cuda:0`` where this rank was given a GPU, else the CPU; the first touch of CUDA happens here."""
+    import torch
+
+    if spec["device"] != "cpu" and torch.cuda.is_available():
+        device = torch.device("cuda", 0)  # the only one that CUDA_VISIBLE_DEVICES shows
+        torch.cuda.set_device(device)
+        return device
+    return torch.device("cpu")
+
+
+def join_gang(link: RankLink, spec: dict[str, Any], device: Any) -> Any:
+    """Return the process group of the gang, or None for a gang of one.
+
+    Rank 0 opens a store on a port that the system picks, and tells it; the run manager hands the address on.
+    """
+    from torch.distributed import PrefixStore, TCPStore, group, init_process_group  # type: ignore[attr-defined]
+
+    if spec["world_size"] == 1:
+        return None
+    patience = datetime.timedelta(seconds=spec["timeout_s"])
+    bind_to_interface(spec["host"])
+    shared = {"world_size": spec["world_size"], "timeout": patience, "wait_for_workers": False}
+    if spec["rank"] == 0:
+        store = TCPStore(spec["host"], 0, is_master=True, **shared)
+        link.send({"op": "store", "host": spec["host"], "port": store.port})
+    else:
+        try:
+            host, port = link.store.get(timeout=spec["timeout_s"])
+        except queue.Empty:
+            raise TimeoutError(f"Timed out waiting for rank 0 for {spec['timeout_s']} s") from None
+        store = TCPStore(host, port, is_master=False, **shared)
+    # With a GPU, control messages stay CPU tensors on gloo, where a peer's death also shows at once.
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    init_process_group(
+        backend,
+        store=PrefixStore(f"generation{spec['generation']}", store),
+        rank=spec["rank"],
+        world_size=spec["world_size"],
+        timeout=patience,
+        **({"device_id": device} if device.type == "cuda" else {}),
+    )
+    return group.WORLD
+
+
+def bind_to_interface(host: str) -> None:
+    """Point gloo and nccl at the interface that owns `host`; they would take what the host's name resolves to."""
+    import psutil
+
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(address.address == host for address in addresses):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+            os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
+
+
+def classify(error: BaseException) -> str:
+    """Return the kind of failure: the echo of a peer's end, memory, or an error of the code."""
+    import torch
+
+    text = str(error)
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator: can't allocate" in text:
+        return "memory"
+    gone = isinstance(error, (ConnectionError, TimeoutError, torch.distributed.DistError, RuntimeError))
+    if gone and any(sign in text for sign in PEER_SIGNS):
+        return "peer"
+    return "error"
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:2000]

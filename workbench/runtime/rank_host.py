@@ -1,0 +1,208 @@
+"""The rank host: a Dask worker plugin that holds ranks as child processes and carries their messages to the run manager."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from workbench.runtime import frames
+from workbench.runtime.zygote_link import ZygoteLink
+
+log = logging.getLogger(__name__)
+LOG_TAIL_BYTES = 4000
+
+
+def guarded(handler: Callable[..., None]) -> Callable[..., None]:
+    """Keep an exception inside: one that leaves a stream handler would tear the worker from the scheduler."""
+
+    @functools.wraps(handler)
+    def call(*args: Any, **kwargs: Any) -> None:
+        try:
+            handler(*args, **kwargs)
+        except Exception:
+            log.exception("%s failed", handler.__qualname__)
+
+    return call
+
+
+@dataclass(slots=True)
+class _Rank:
+    """One rank as its host sees it; messages wait until its socket is open."""
+
+    run_id: str
+    generation: int
+    rank: int
+    log_path: Path
+    writer: asyncio.StreamWriter | None = None
+    waiting: list[frames.Message] = field(default_factory=list)
+    hung_up: bool = False
+    exited: tuple[int, int] | None = None
+
+    def send(self, message: frames.Message) -> None:
+        if self.writer is None:
+            self.waiting.append(message)
+        elif not self.writer.is_closing():
+            self.writer.write(frames.pack(message))
+
+
+def rank_key(run_id: str, generation: int, rank: int) -> str:
+    return f"{run_id}/{generation}/{rank}"
+
+
+class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
+    """Starts, steers and ends the ranks that the run manager places on this worker.
+
+    Parameters
+    ----------
+    cluster_key : str, optional
+        Names the zygote to use; by default one for the scheduler's address.
+    """
+
+    name = "workbench-rank-host"
+    idempotent = True
+
+    def __init__(self, cluster_key: str = "") -> None:
+        self.cluster_key = cluster_key
+
+    async def setup(self, worker: Worker) -> None:
+        self._worker = worker
+        self._ranks: dict[str, _Rank] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        if not {"trainer", "sampler"} & set(worker.state.total_resources):
+            await worker.set_resources(trainer=1, sampler=1)
+        worker.stream_handlers.update(
+            {
+                "workbench_start_rank": guarded(self._on_start),
+                "workbench_send_rank": guarded(self._on_send),
+                "workbench_kill_rank": guarded(self._on_kill),
+            }
+        )
+        self._linked = asyncio.Event()
+        if worker.state.total_resources.get("trainer"):
+            self._spawn(self._keep_zygote())
+
+    async def teardown(self, worker: Worker) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if hasattr(self, "_link"):
+            self._link.close()
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tell(self, op: str, **fields: Any) -> None:
+        self._worker.batched_send({"op": op, **fields})
+
+    async def _keep_zygote(self) -> None:
+        while True:
+            address = f"{self._worker.scheduler.address} {self._worker.ip} {sys.executable}"
+            key = self.cluster_key or hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()[:12]
+            self._link = ZygoteLink(key, self._on_exit)
+            info = await self._link.connect()
+            self._linked.set()
+            self._tell("workbench_host_ready", info=info)
+            await self._link.listen()
+            self._linked.clear()
+            self._tell("workbench_host_gone")
+            log.warning("the zygote ended; starting another")
+
+    # ---- what the run manager says
+
+    def _on_start(self, spec: dict[str, Any]) -> None:
+        log_path = Path(spec["folder"]) / "logs" / f"rank{spec['rank']}.log"
+        rank = _Rank(spec["run_id"], spec["generation"], spec["rank"], log_path)
+        self._ranks[rank_key(rank.run_id, rank.generation, rank.rank)] = rank
+        self._spawn(self._run_rank(rank, spec))
+
+    def _on_send(self, run_id: str, generation: int, rank: int, message: frames.Message) -> None:
+        if held := self._ranks.get(rank_key(run_id, generation, rank)):
+            held.send(message)
+
+    def _on_kill(self, run_id: str, generation: int, rank: int) -> None:
+        self._link.kill(rank_key(run_id, generation, rank), 9)
+
+    async def _run_rank(self, rank: _Rank, spec: dict[str, Any]) -> None:
+        key = rank_key(rank.run_id, rank.generation, rank.rank)
+        await self._linked.wait()
+        mine, theirs = socket.socketpair()
+        try:
+            env = _environment(spec, dict(os.environ))
+            self._link.fork(key, str(rank.log_path), env, theirs)
+        except OSError as error:
+            log.warning("cannot start %s: %s", key, error)
+            rank.hung_up = True
+            self._on_exit(key, 1, 0)
+            return
+        finally:
+            theirs.close()
+        reader, rank.writer = await asyncio.open_unix_connection(sock=mine)
+        for message in ({"op": "spec", "spec": spec}, *rank.waiting):
+            rank.send(message)
+        try:
+            while True:
+                message = await frames.read(reader)
+                self._tell("workbench_rank_said", **self._who(rank), message=message)
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        finally:
+            rank.writer.close()
+        rank.hung_up = True
+        self._gone(key)
+
+    # ---- the end of a rank: its socket is drained first, so that no event comes after its exit
+
+    def _on_exit(self, key: str, code: int, signal_number: int) -> None:
+        if key in self._ranks:
+            self._ranks[key].exited = (code, signal_number)
+            self._gone(key)
+
+    def _gone(self, key: str) -> None:
+        rank = self._ranks.get(key)
+        if rank is None or rank.exited is None or not rank.hung_up:
+            return
+        del self._ranks[key]
+        code, signal_number = rank.exited
+        tail = read_tail(rank.log_path)
+        self._tell("workbench_rank_exited", **self._who(rank), code=code, signal=signal_number, log_tail=tail)
+
+    @staticmethod
+    def _who(rank: _Rank) -> dict[str, Any]:
+        return {"run_id": rank.run_id, "generation": rank.generation, "rank": rank.rank}
+
+
+def _environment(spec: dict[str, Any], worker_env: dict[str, str]) -> dict[str, str]:
+    """Return what differs in a rank's environment: one visible GPU, and where the workbench's home is.
+
+    dask-cuda gives each worker a rotated list of all GPUs, so that a worker's own GPU is the first of its list.
+    It is set before anything in the child touches CUDA.
+    """
+    env = {"WORKBENCH_HOME": worker_env["WORKBENCH_HOME"]} if "WORKBENCH_HOME" in worker_env else {}
+    visible = worker_env.get("CUDA_VISIBLE_DEVICES")
+    if visible:
+        env["CUDA_VISIBLE_DEVICES"] = visible.split(",")[0]
+    elif visible is None:
+        env["CUDA_VISIBLE_DEVICES"] = str(spec["host_index"])
+    return env
+
+
+def read_tail(path: Path) -> str:
+    """Return the last lines of a log file; empty where there is none."""
+    try:
+        data = path.read_bytes()[-LOG_TAIL_BYTES:]
+    except OSError:
+        return ""
+    return data.decode(errors="replace")

@@ -1,0 +1,89 @@
+"""A rank's line to its host: events out in batches, commands in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import socket
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from workbench.core.control import Control
+from workbench.runtime import frames
+
+log = logging.getLogger(__name__)
+FLUSH_S = 0.05
+ORPHANED = 77  # exit code of a rank whose host has gone
+
+
+class RankLink:
+    """Reads and writes the control socket on two threads of its own, so that training never waits for a reader.
+
+    Parameters
+    ----------
+    sock : socket
+        Connected to the rank host; its end of file means that the host is gone, and ends this process.
+    rank, generation : int
+        Stamped on every event.
+    """
+
+    def __init__(self, sock: socket.socket, rank: int, generation: int) -> None:
+        self._sock, self._rank, self._generation = sock, rank, generation
+        self._events: list[dict[str, Any]] = []
+        self._lock = threading.Lock()  # guards the buffer
+        self._sending = threading.Lock()  # keeps messages whole and in order
+        self.controls: deque[Control] = deque()
+        self.store: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        """Begin to read commands and to send events every 50 ms."""
+        threading.Thread(target=self._read, name="workbench-control", daemon=True).start()
+        threading.Thread(target=self._flush_often, name="workbench-events", daemon=True).start()
+
+    def emit(self, kind: str, **data: Any) -> None:
+        """Buffer one event."""
+        event = {
+            "kind": kind,
+            "time_s": time.time(),
+            "generation": self._generation,
+            "rank": self._rank,
+            "data": data,
+        }
+        with self._lock:
+            self._events.append(event)
+
+    def send(self, message: frames.Message) -> None:
+        """Send the buffered events, then one message."""
+        with self._sending:
+            with self._lock:
+                events, self._events = self._events, []
+            if events:
+                frames.send(self._sock, {"op": "events", "events": events})
+            if message:
+                frames.send(self._sock, message)
+
+    def flush(self) -> None:
+        """Send the buffered events now."""
+        self.send({})
+
+    def _flush_often(self) -> None:
+        while True:
+            time.sleep(FLUSH_S)
+            try:
+                self.flush()
+            except OSError:
+                os._exit(ORPHANED)
+
+    def _read(self) -> None:
+        try:
+            while True:
+                message, _ = frames.recv(self._sock)
+                if message["op"] == "control":
+                    self.controls.append(Control(kind=message["kind"], id=message["id"]))
+                elif message["op"] == "store":
+                    self.store.put((message["host"], message["port"]))
+        except (EOFError, OSError):
+            os._exit(ORPHANED)

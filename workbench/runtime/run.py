@@ -1,0 +1,271 @@
+"""A run as a person holds it: what it did so far, what it does now, and the commands it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.config import RunConfig
+from workbench.core.control import ControlKind
+from workbench.core.display import render_run
+from workbench.core.errors import Findings, RunError
+from workbench.core.events import Event
+from workbench.runtime.event_stream import EventStream
+from workbench.runtime.run_folder import RunFolder
+from workbench.runtime.run_records import Status
+from workbench.runtime.run_report import failure_text, history_of, html_of, status_of, text_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+STOP_WAIT_S = 5.0
+ControlSender = Callable[[str, str, bool], None]
+
+
+class Run:
+    """One run, live through its scheduler or as its folder tells it.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    client : distributed.Client, optional
+        Connected to the run's scheduler; None where that is gone: the run then only tells its past.
+    trusted : bool
+        Whether its ``model.pkl`` may be loaded here: it was written by this process.
+    """
+
+    def __init__(self, folder: RunFolder, client: Any | None = None, *, trusted: bool = False) -> None:
+        self._folder, self._client, self._trusted = folder, client, trusted
+        self._events: list[Event] = []
+        self._status = Status.PENDING
+        self._listeners: list[Callable[[list[Event]], None]] = []
+        self._changed = threading.Condition(threading.RLock())
+        self._stream = EventStream(folder, client, self._on_events)
+        self._stream.start()
+
+    # ---- what it is
+
+    @property
+    def id(self) -> str:
+        """Return the run's id: the name of its folder."""
+        return self._folder.id
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder that holds everything of the run."""
+        return self._folder.path
+
+    @property
+    def config(self) -> RunConfig:
+        """Return everything that decides the run's result."""
+        return self._folder.config
+
+    @property
+    def summary(self) -> str:
+        """Return in one line what the run is."""
+        return str(self._folder.record["summary"])
+
+    @property
+    def status(self) -> str:
+        """Return pending, starting, running, paused, restarting, finished, stopped or failed.
+
+        A run whose scheduler is gone and whose log does not tell an end has failed.
+        """
+        with self._changed:
+            lost = self._stream.ended and not self._status.ended
+            return str(Status.FAILED if lost else self._status)
+
+    @property
+    def events(self) -> list[Event]:
+        """Return every event so far, in order."""
+        with self._changed:
+            return list(self._events)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Return one row an epoch: epoch, step, elapsed_s, train_loss, metrics (NaN where not measured), bytes."""
+        return history_of(self.events)
+
+    # ---- events
+
+    def subscribe(self, callback: Callable[[list[Event]], None], *, replay: bool = False) -> Callable[[], None]:
+        """Call `callback` with each list of new events, in order, on a thread; return what ends that.
+
+        With `replay` the first call, made at once, brings all events so far: nothing is missed or told twice.
+        """
+        with self._changed:
+            if replay and self._events:
+                callback(list(self._events))
+            self._listeners.append(callback)
+
+        def unsubscribe() -> None:
+            with self._changed, contextlib.suppress(ValueError):
+                self._listeners.remove(callback)
+
+        return unsubscribe
+
+    def _on_events(self, events: list[Event]) -> None:
+        with self._changed:
+            self._events.extend(events)
+            self._status = status_of(events, self._status)
+            self._changed.notify_all()
+            listeners = list(self._listeners)
+            for listener in listeners:
+                try:
+                    listener(events)
+                except Exception:
+                    log.exception("a listener of run %s failed", self.id)
+
+    # ---- commands
+
+    def control(self, kind: ControlKind, *, force: bool = False) -> None:
+        """Send a command to the run.
+
+        Raises
+        ------
+        RunError
+            Where the run has no scheduler any more.
+        """
+        if self._ended:
+            return
+        if self._client is None:
+            raise RunError(f"run {self.id}: its scheduler is gone, so that nothing can be sent to it")
+        send = self._client.scheduler.workbench_control
+        self._client.sync(send, run_id=self.id, kind=kind, by="user", force=force)
+
+    def pause(self) -> Run:
+        """Let all ranks stand still after the step at work."""
+        self.control("pause")
+        return self
+
+    def resume(self) -> Run:
+        """Go on after a pause."""
+        self.control("resume")
+        return self
+
+    def checkpoint(self) -> Run:
+        """Write a checkpoint after the step at work."""
+        self.control("checkpoint")
+        return self
+
+    def stop(self, *, force: bool = False) -> Run:
+        """End the run after the step at work, with a checkpoint; wait up to 5 s for it.
+
+        Ranks that do not answer in time are killed; with `force` they are killed at once.
+        """
+        self.control("stop", force=force)
+        self._wait(STOP_WAIT_S)
+        return self
+
+    # ---- waiting
+
+    def wait(self, timeout_s: float | None = None) -> Run:
+        """Wait for the end; interrupting it lets go of the run and does not stop it.
+
+        Raises
+        ------
+        TimeoutError
+            Where it has not ended after `timeout_s` seconds.
+        RunError
+            Where it failed: rank, host, cause, traceback and the last lines of its output.
+        """
+        if not self._wait(timeout_s):
+            raise TimeoutError(f"run {self.id} is {self.status} after {timeout_s} s; it goes on")
+        return self._checked()
+
+    def __await__(self) -> Generator[Any, None, Run]:
+        return self._wait_async().__await__()
+
+    async def _wait_async(self) -> Run:
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def look(_: list[Event]) -> None:
+            if self._ended:
+                loop.call_soon_threadsafe(ended.set)
+
+        unsubscribe = self.subscribe(look)
+        try:
+            if not self._ended:
+                await ended.wait()
+        finally:
+            unsubscribe()
+        return self._checked()
+
+    @property
+    def _ended(self) -> bool:
+        return self._status.ended or self._stream.ended
+
+    def _wait(self, timeout_s: float | None) -> bool:
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while not self._ended:
+                # A wait in pieces, so that an interrupt is heard on every platform.
+                rest = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
+                if rest <= 0:
+                    return False
+                self._changed.wait(rest)
+        return True
+
+    def _checked(self) -> Run:
+        if self.status == Status.FAILED:
+            raise RunError(failure_text(self.id, self.events))
+        return self
+
+    # ---- results
+
+    def predictions(self, *, scores: bool = False) -> np.ndarray[Any, Any]:
+        """Return the class of every node, int64 (num_nodes), by exact inference with the final model.
+
+        With `scores`, return the model's outputs: float32 (num_nodes, num_classes).
+        """
+        import numpy as np
+
+        path = self._result("predictions.npy", "predictions")
+        outputs: np.ndarray[Any, Any] = np.load(path, mmap_mode=None, allow_pickle=False)
+        return outputs if scores or outputs.ndim == 1 else outputs.argmax(axis=1)
+
+    def model(self, *, trust: bool = False) -> Any:
+        """Return the trained ``torch.nn.Module``, in evaluation mode.
+
+        A module of the user's is unpickled, which runs code: pass ``trust=True`` where another process launched the run.
+        """
+        from workbench.graph import Graph
+        from workbench.train.build import CUSTOM, load_trained
+
+        self._result("model.pt", "model")
+        config = self.config
+        if config.model.name == CUSTOM and not (trust or self._trusted):
+            findings = Findings(f"run {self.id}")
+            fix = "run.model(trust=True), where you trust who wrote the folder"
+            findings.add("model", "trust=True, as loading it runs code of the folder", "trust=False", fix)
+            findings.raise_if_any()
+        return load_trained(config, Graph.open(Path(config.graph.folder)), self.folder)
+
+    def _result(self, name: str, what: str) -> Path:
+        path = self.folder / name
+        if not path.exists():
+            raise RunError(f"run {self.id}: it has no {what} yet, it is {self.status}. Fix: run.wait() first")
+        return path
+
+    # ---- display
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        shown = render_run(self)
+        if shown is None:
+            return {"text/plain": repr(self), "text/html": self._repr_html_()}
+        return shown._repr_mimebundle_(include=include, exclude=exclude)

@@ -1,0 +1,276 @@
+"""The run manager: a Dask scheduler plugin that supervises runs, whoever started them and whether he still lives.
+
+It feeds what happens to the state machine of each run (run_state.py) and does what that says. It runs on the
+scheduler's event loop and never blocks it: appends to a log file, stream messages, timers.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Scheduler
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from workbench.core.events import Event
+from workbench.runtime.event_log import EventLog
+from workbench.runtime.rank_host import guarded
+from workbench.runtime.run_records import (
+    ControlAsked,
+    EndRun,
+    Host,
+    HostsOffered,
+    Instruction,
+    KillRanks,
+    Limits,
+    Publish,
+    RankExited,
+    RankReported,
+    RankTold,
+    SeekHosts,
+    SendToRank,
+    SetTimer,
+    Signal,
+    StartRanks,
+    StoreOpened,
+    TimerFired,
+    WorkerLost,
+)
+from workbench.runtime.run_state import RunState, transition
+
+log = logging.getLogger(__name__)
+IPC_TIMEOUT_S = 60.0
+
+
+def topic_of(run_id: str) -> str:
+    """Return the Dask topic on which a run's new log lines are published."""
+    return f"workbench/{run_id}"
+
+
+@dataclass(slots=True)
+class _Run:
+    run_id: str
+    folder: Path
+    config: dict[str, Any]
+    options: dict[str, Any]
+    state: RunState
+    log: EventLog
+    unsent: list[Event] = field(default_factory=list)
+
+
+class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyped
+    """Supervises the runs of a cluster."""
+
+    name = "workbench-run-manager"
+    idempotent = True
+
+    async def start(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._runs: dict[str, _Run] = {}
+        self._ready: set[str] = set()  # workers whose zygote can fork
+        scheduler.handlers.update(
+            {
+                "workbench_start": self.start_run,
+                "workbench_control": self.control_run,
+                "workbench_tail": self.tail_run,
+                "workbench_runs": self.list_runs,
+            }
+        )
+        scheduler.stream_handlers.update(
+            {
+                "workbench_rank_said": guarded(self._on_rank_said),
+                "workbench_rank_exited": guarded(self._on_rank_exited),
+                "workbench_host_ready": guarded(self._on_host_ready),
+                "workbench_host_gone": guarded(self._on_host_gone),
+            }
+        )
+
+    async def before_close(self) -> None:
+        for run in self._runs.values():
+            run.log.close()
+
+    # ---- what a client asks
+
+    async def start_run(self, run_id: str, folder: str, options: dict[str, Any]) -> None:
+        """Begin to supervise a run whose folder and configuration are written."""
+        path = Path(folder)
+        record = json.loads((path / "config.json").read_text())
+        config = record["config"]
+        state = RunState(
+            world_size=config["trainers"],
+            num_samplers=config["samplers"],
+            created_s=time.time(),
+            limits=Limits(**options.get("limits", {})),
+        )
+        run = _Run(run_id, path, config, options, state, EventLog(path / "events.log"))
+        self._runs[run_id] = run
+        data = {"config": config, "summary": record["summary"]}
+        self._publish(run, [Event(kind="run_created", time_s=state.created_s, data=data)])
+        self._offer_hosts()
+
+    async def control_run(self, run_id: str, kind: str, by: str = "", force: bool = False) -> None:
+        """Hand a person's wish to a run; a run that has ended ignores it."""
+        self._feed(self._runs[run_id], ControlAsked(time_s=time.time(), kind=kind, by=by, force=force))
+
+    async def tail_run(self, run_id: str, offset: int, client: str = "", max_bytes: int = 1 << 22) -> bytes:
+        """Subscribe a client and return the log from a byte on: in one tick, so that nothing falls between."""
+        run = self._runs[run_id]
+        if client:
+            self._scheduler.subscribe_topic(topic_of(run_id), client)
+        return run.log.tail(offset, max_bytes)
+
+    async def list_runs(self) -> dict[str, str]:
+        """Return the status of every run of this scheduler."""
+        return {run.run_id: str(run.state.status) for run in self._runs.values()}
+
+    @property
+    def num_active(self) -> int:
+        """Return how many runs have not ended."""
+        return sum(not run.state.status.ended for run in self._runs.values())
+
+    # ---- what workers tell
+
+    def _on_host_ready(self, worker: str, info: dict[str, Any]) -> None:
+        self._ready.add(worker)
+        self._offer_hosts()
+
+    def _on_host_gone(self, worker: str) -> None:
+        self._ready.discard(worker)
+
+    def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+        self._offer_hosts()
+
+    def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
+        self._ready.discard(worker)
+        for run in list(self._runs.values()):
+            self._feed(run, WorkerLost(time_s=time.time(), address=worker))
+
+    def _on_rank_said(self, worker: str, run_id: str, generation: int, rank: int, message: dict[str, Any]) -> None:
+        run = self._runs[run_id]
+        now = time.time()
+        match message["op"]:
+            case "events":
+                for e in message["events"]:
+                    told = RankTold(
+                        time_s=e["time_s"], rank=rank, generation=generation, kind=e["kind"], data=e["data"]
+                    )
+                    self._feed(run, told, send=False)
+                self._send(run)
+            case "store":
+                host, port = message["host"], message["port"]
+                self._feed(run, StoreOpened(time_s=now, generation=generation, host=host, port=port))
+            case "report":
+                fields = {key: value for key, value in message.items() if key != "op"}
+                self._feed(run, RankReported(time_s=now, rank=rank, generation=generation, **fields))
+
+    def _on_rank_exited(self, worker: str, run_id: str, generation: int, rank: int, **fields: Any) -> None:
+        self._feed(self._runs[run_id], RankExited(time_s=time.time(), rank=rank, generation=generation, **fields))
+
+    # ---- the state machine and its instructions
+
+    def _feed(self, run: _Run, signal: Signal, *, send: bool = True) -> None:
+        run.state, instructions = transition(run.state, signal)
+        for instruction in instructions:
+            self._execute(run, instruction)
+        if send:
+            self._send(run)
+
+    def _execute(self, run: _Run, instruction: Instruction) -> None:
+        match instruction:
+            case Publish():
+                told = instruction
+                run.unsent.append(
+                    Event(
+                        kind=told.kind,
+                        time_s=told.time_s,
+                        generation=told.generation,
+                        rank=told.rank,
+                        data=told.data,
+                    )
+                )
+            case StartRanks():
+                self._start_ranks(run, instruction)
+            case KillRanks():
+                for rank in instruction.ranks:
+                    self._to_rank(run, "workbench_kill_rank", instruction.generation, rank)
+            case SendToRank():
+                message = dict(instruction.message)
+                self._to_rank(run, "workbench_send_rank", instruction.generation, instruction.rank, message=message)
+            case SetTimer():
+                fired = functools.partial(self._fire, run, instruction.name, instruction.generation)
+                self._scheduler.loop.call_later(instruction.delay_s, fired)
+            case SeekHosts():
+                self._scheduler.loop.add_callback(self._offer_hosts)
+            case EndRun():
+                self._send(run)
+                run.log.close()
+                self._scheduler.loop.add_callback(self._offer_hosts)
+
+    def _fire(self, run: _Run, name: str, generation: int) -> None:
+        self._feed(run, TimerFired(time_s=time.time(), name=name, generation=generation))
+
+    def _send(self, run: _Run) -> None:
+        if run.unsent:
+            events, run.unsent = run.unsent, []
+            self._publish(run, events)
+
+    def _publish(self, run: _Run, events: list[Event]) -> None:
+        lines = run.log.append(events)
+        topic = topic_of(run.run_id)
+        self._scheduler.log_event(topic, lines)
+        # Dask keeps ten thousand messages a topic for ever; the log on disk is our memory.
+        self._scheduler._broker.truncate(topic)
+
+    def _start_ranks(self, run: _Run, start: StartRanks) -> None:
+        for rank, host in enumerate(start.hosts):
+            spec = {
+                "run_id": run.run_id,
+                "folder": str(run.folder),
+                "rank": rank,
+                "world_size": len(start.hosts),
+                "generation": start.generation,
+                "resume_step": start.resume_step,
+                "host": host.host,
+                "host_index": sum(other.host == host.host for other in start.hosts[:rank]),
+                "worker": host.name,
+                "scheduler": self._scheduler.address,
+                "samplers": run.state.num_samplers,
+                "timeout_s": IPC_TIMEOUT_S,
+                "threads": run.config["threads_per_trainer"],
+                "device": "auto",
+                "entry": "workbench.train:train_rank",
+                **run.options.get("rank", {}),
+            }
+            self._scheduler.worker_send(host.address, {"op": "workbench_start_rank", "spec": spec})
+
+    def _to_rank(self, run: _Run, op: str, generation: int, rank: int, **fields: Any) -> None:
+        address = run.state.hosts[rank].address
+        message = {"op": op, "run_id": run.run_id, "generation": generation, "rank": rank, **fields}
+        self._scheduler.worker_send(address, message)
+
+    # ---- who may hold a rank
+
+    def _offer_hosts(self) -> None:
+        for run in list(self._runs.values()):
+            if not run.state.status.ended:
+                hosts, num_samplers = self._free()
+                self._feed(run, HostsOffered(time_s=time.time(), hosts=hosts, num_samplers=num_samplers))
+
+    def _free(self) -> tuple[tuple[Host, ...], int]:
+        """Return the workers that may hold a rank now, by name, and the number of idle samplers."""
+        active = [run.state for run in self._runs.values() if not run.state.status.ended]
+        busy = {state.hosts[rank].address for state in active for rank in state.live}
+        workers = self._scheduler.workers
+        free = [
+            Host(address=address, name=str(workers[address].name), host=workers[address].host)
+            for address in self._ready - busy
+            if address in workers and workers[address].resources.get("trainer")
+        ]
+        total = sum(int(worker.resources.get("sampler", 0)) for worker in workers.values())
+        used = sum(state.num_samplers for state in active if state.live)
+        return tuple(sorted(free, key=lambda host: (len(host.name), host.name))), total - used

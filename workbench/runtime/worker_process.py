@@ -1,0 +1,46 @@
+"""A worker of a local cluster: ``python -m workbench.runtime.worker_process ADDRESS NAME ROLE SCRATCH``.
+
+It has one task thread and one resource, ``trainer`` or ``sampler``, and ends with the cluster's process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+from workbench.runtime.zygote import die_with_parent
+
+
+async def serve(address: str, name: str, role: str, scratch: str) -> None:
+    """Work for the scheduler until it is gone."""
+    import dask
+    from distributed import Worker
+
+    # Profiling costs 4% of a core in an idle worker; a batch lies in the ring, not in the worker's memory.
+    with dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.limit": "30 s"}):
+        worker = Worker(
+            address,
+            host="127.0.0.1",
+            name=name,
+            nthreads=1,
+            resources={role: 1},
+            local_directory=scratch,
+            memory_limit=0,
+            dashboard=False,
+        )
+        await worker
+        await worker.finished()
+
+
+def main() -> None:
+    die_with_parent()
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    address, name, role, scratch = sys.argv[1:]
+    asyncio.run(serve(address, name, role, scratch))
+    os._exit(0)  # a sampler's thread may still wait for its trainer
+
+
+if __name__ == "__main__":
+    main()
