@@ -51,6 +51,10 @@ def test_counts_agree_with_sets(made: Partition) -> None:
     traffic = np.zeros((made.num_parts, made.num_parts), dtype=np.int64)
     for reader, node in pairs:
         traffic[reader, owner[node]] += 1
+    cut_edges = np.zeros_like(traffic)
+    np.add.at(cut_edges, (owner[destination], owner[source]), 1)
+    np.fill_diagonal(cut_edges, 0)
+    assert np.array_equal(quality.cut_edges, cut_edges)
     assert np.array_equal(quality.traffic, traffic)
     assert np.array_equal(quality.part_halo_nodes, traffic.sum(axis=1))
     assert np.array_equal(quality.part_sent, traffic.sum(axis=0))

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from workbench.core.cancel import CancelSignal
 from workbench.core.errors import Cancelled
 from workbench.core.home import home_folder
 from workbench.core.rng import generator
@@ -68,7 +69,7 @@ def layout(
     rng_seed: int = 0,
     *,
     progress: ProgressCallback | None = None,
-    cancel: threading.Event | None = None,
+    cancel: CancelSignal | None = None,
 ) -> np.ndarray:
     """Return positions to draw a graph at: float32 (n, 2) in [0, 1], y upwards.
 
@@ -80,8 +81,8 @@ def layout(
     rng_seed : int
     progress : callable, optional
         Is told a fraction in [0, 1] and what is being done.
-    cancel : threading.Event, optional
-        Set it to stop with :class:`~workbench.core.errors.Cancelled`.
+    cancel : CancelSignal, optional
+        A ``threading.Event``: set it to stop with :class:`~workbench.core.errors.Cancelled`.
     """
     return lay_out(graph, rng_seed, progress=progress, cancel=cancel).positions
 
@@ -91,7 +92,7 @@ def lay_out(
     rng_seed: int = 0,
     *,
     progress: ProgressCallback | None = None,
-    cancel: threading.Event | None = None,
+    cancel: CancelSignal | None = None,
 ) -> GraphLayout:
     """Return what :func:`layout` does, with the strip of small components described; from the cache where it can."""
     path = _cache_path(graph, rng_seed)
@@ -109,7 +110,7 @@ def compute_layout(
     rng_seed: int = 0,
     *,
     progress: ProgressCallback | None = None,
-    cancel: threading.Event | None = None,
+    cancel: CancelSignal | None = None,
 ) -> GraphLayout:
     """Compute a layout without looking at the cache; O((n + m) log n)."""
     num_nodes = graph.num_nodes
@@ -148,7 +149,7 @@ def _large_components(sizes: np.ndarray) -> np.ndarray:
 
 
 def _by_forces(
-    matrix: sparse.csr_array, rng_seed: int, progress: ProgressCallback | None, cancel: threading.Event | None
+    matrix: sparse.csr_array, rng_seed: int, progress: ProgressCallback | None, cancel: CancelSignal | None
 ) -> np.ndarray:
     tick = _Ticker(progress, cancel)
     matrix.sort_indices()
@@ -180,7 +181,7 @@ def _num_rounds(level: Level) -> int:
 class _Ticker:
     """Counts rounds: tells the progress, and stops the work when it is cancelled."""
 
-    def __init__(self, progress: ProgressCallback | None, cancel: threading.Event | None) -> None:
+    def __init__(self, progress: ProgressCallback | None, cancel: CancelSignal | None) -> None:
         self.progress, self.cancel = progress, cancel
         self.done, self.total, self.weight, self.told = 0, 1, 0, -1.0
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.cancel import CancelSignal
 from workbench.core.errors import Findings, RunError
 from workbench.core.params import Params
 from workbench.core.registry import Registry
@@ -49,7 +50,7 @@ def partition(
     num_parts: int,
     method: str | Partitioner = "metis",
     *,
-    cancel: threading.Event | None = None,
+    cancel: CancelSignal | None = None,
     **params: Any,
 ) -> Partition:
     """Divide the nodes of a graph among parts.
@@ -61,8 +62,8 @@ def partition(
         From 1 to the number of nodes.
     method : str or Partitioner
         A name of ``PARTITIONERS`` or an object of its kind.
-    cancel : threading.Event, optional
-        Set it from another thread to stop a partitioner that runs in a child process.
+    cancel : CancelSignal, optional
+        A ``threading.Event``: set it from another thread to stop a partitioner that runs in a child process.
     **params
         Parameters of the method, such as ``rng_seed``.
 

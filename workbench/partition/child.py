@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.cancel import CancelSignal
 from workbench.core.errors import Cancelled, RunError
 
 POLL_S = 0.1  # how often a waiting caller looks whether it was cancelled
@@ -37,7 +38,7 @@ LOG_TAIL = 600  # characters of a failed child's output that its error shows
 class Watch:
     """What the caller of a partitioner holds: a way to cancel it, and the seconds that native code took."""
 
-    cancel: threading.Event = field(default_factory=threading.Event)
+    cancel: CancelSignal = field(default_factory=threading.Event)
     native_s: float = 0.0
 
 

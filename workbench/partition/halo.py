@@ -39,11 +39,12 @@ def count_halos(graph: Graph, assignment: np.ndarray, num_parts: int) -> HaloCou
     """Count halo, boundary, edges and traffic of all parts in one pass over the edges."""
     order, starts = group_by_part(assignment, num_parts)
     num_in_edges, num_inner_edges, num_halo, num_sent = np.zeros((4, num_parts), dtype=np.int64)
-    traffic = np.zeros((num_parts, num_parts) if num_parts <= MAX_TRAFFIC_PARTS else (0, 0), dtype=np.int64)
+    side = num_parts if num_parts <= MAX_TRAFFIC_PARTS else 0
+    traffic, cut_edges = np.zeros((2, side, side), dtype=np.int64)
     is_read = np.zeros(len(assignment), dtype=np.bool_)
     indptr, indices = read_only(graph.indptr), read_only(graph.indices)
     inputs = (read_only(assignment), read_only(order), read_only(starts))
-    _count(indptr, indices, *inputs, num_in_edges, num_inner_edges, num_halo, num_sent, traffic, is_read)
+    _count(indptr, indices, *inputs, num_in_edges, num_inner_edges, num_halo, num_sent, traffic, cut_edges, is_read)
     return HaloCounts(
         num_nodes=np.diff(starts),
         num_in_edges=num_in_edges,
@@ -51,7 +52,8 @@ def count_halos(graph: Graph, assignment: np.ndarray, num_parts: int) -> HaloCou
         num_halo=num_halo,
         num_sent=num_sent,
         num_boundary=np.bincount(assignment[is_read], minlength=num_parts).astype(np.int64),
-        traffic=traffic if num_parts <= MAX_TRAFFIC_PARTS else None,
+        traffic=traffic if side else None,
+        cut_edges=cut_edges if side else None,
     )
 
 
@@ -100,6 +102,7 @@ def _count(
     num_halo: np.ndarray,
     num_sent: np.ndarray,
     traffic: np.ndarray,
+    cut_edges: np.ndarray,
     is_read: np.ndarray,
 ) -> None:
     """Walk the parts one by one; ``last_reader[u]`` remembers the part that met u last, so u counts once a part."""
@@ -114,7 +117,10 @@ def _count(
                 owner = assignment[source]
                 if owner == part:
                     num_inner_edges[part] += 1
-                elif last_reader[source] != part:
+                    continue
+                if with_traffic:
+                    cut_edges[part, owner] += 1
+                if last_reader[source] != part:
                     last_reader[source] = part
                     is_read[source] = True
                     num_halo[part] += 1

@@ -53,6 +53,8 @@ class PartitionQuality:
         Largest part over mean part, of nodes, in-edges, training nodes, halo nodes; 1 where all are 0.
     traffic : int64 (p, p) or None
         ``traffic[i, j]``: rows of part j that part i reads a layer; None beyond 2,048 parts.
+    cut_edges : int64 (p, p) or None
+        ``cut_edges[i, j]``: directed edges from part j into part i; None beyond 2,048 parts.
     part_nodes, part_in_edges, part_inner_edges, part_train_nodes, part_halo_nodes, part_boundary_nodes : ndarray
         The counts per part.
     part_sent : ndarray
@@ -83,6 +85,7 @@ class PartitionQuality:
     part_boundary_nodes: np.ndarray
     part_sent: np.ndarray
     traffic: np.ndarray | None
+    cut_edges: np.ndarray | None
 
     def bytes_per_layer(self, width: int, itemsize: int = 4) -> int:
         """Return the bytes that a full-graph layer of this width exchanges: ``comm_volume * width * itemsize``."""
@@ -195,6 +198,7 @@ def measure_quality(partition: Partition) -> PartitionQuality:
         part_boundary_nodes=counts.num_boundary,
         part_sent=counts.num_sent,
         traffic=counts.traffic,
+        cut_edges=counts.cut_edges,
     )
 
 
