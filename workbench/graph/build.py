@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
@@ -60,7 +61,8 @@ def fields_from_edges(edge_index: Any, num_nodes: int | None, data: Mapping[str,
     edges = inputs.check_edge_index(edge_index, count, findings)
     if count is None:
         count = int(max(edges[0].max(), edges[1].max())) + 1 if edges is not None and len(edges[0]) else 0
-    nodes = node_fields(data, count, findings)
+    # Without edges and features nobody knows the number of nodes: what depends on it is not judged.
+    nodes = node_fields(data, count, findings) if edges is not None or count else {}
     columns = _edge_columns(data, None if edges is None else len(edges[0]), findings)
     findings.raise_if_any()
     assert edges is not None
@@ -94,7 +96,17 @@ def _known(data: Mapping[str, Any], findings: Findings) -> dict[str, Any]:
             findings.add(f"{split}, {name}", "one of the two", "both", f"leave out {name}")
         elif mask is not None:
             known[split] = mask
+    _check_meta(known.get("meta"), findings)
     return known
+
+
+def _check_meta(meta: Any, findings: Findings) -> None:
+    try:
+        json.dumps(dict(meta or {}))
+    except (TypeError, ValueError) as error:
+        findings.add(
+            "meta", "a mapping of JSON values", f"{type(error).__name__}: {error}", "convert to text or numbers"
+        )
 
 
 def _count_nodes(num_nodes: Any, data: Mapping[str, Any], findings: Findings) -> int | None:

@@ -1,4 +1,4 @@
-"""What is remarkable about a graph before one trains on it: each finding with what follows from it and a one-line fix."""
+"""What one should know about a graph before training on it: each finding with its consequence and a one-line fix."""
 
 from __future__ import annotations
 

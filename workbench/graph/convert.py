@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ def fields_from_pyg(data: Any, split: int, more: Mapping[str, Any]) -> dict[str,
     """Return the fields of a PyG ``Data``: its edges, x, y, masks, and every further node or edge attribute."""
     subject = "Graph.from_pyg"
     _check_pyg(data, subject)
-    num_nodes = data.num_nodes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG warns where it must infer the number from the edges
+        num_nodes = data.num_nodes
     given: dict[str, Any] = {"x": data.x, "y": data.y}
     for mask, name in _MASKS.items():
         if mask in data:

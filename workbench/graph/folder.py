@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from workbench.core.errors import Findings, InputError
 from workbench.core.home import home_folder
+from workbench.core.units import format_bytes
 from workbench.graph.hashing import array_hash, text_hash
 from workbench.graph.node_data import Columns, Names
 from workbench.graph.sparse_rows import SparseRows
@@ -93,11 +94,26 @@ def save_graph(graph: Graph, path: Path) -> Path:
         findings = Findings(f"graph.save({str(path)!r})")
         findings.add("folder", "a new folder, or one that holds a graph", f"{path}", "choose another folder")
         findings.raise_if_any()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _aside(path) as partial:
-        _write(graph, partial)
-        _swap(partial, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _aside(path) as partial:
+            _write(graph, partial)
+            _swap(partial, path)
+    except OSError as error:
+        _refuse(graph, path, error)
     return path
+
+
+def _refuse(graph: Graph, path: Path, error: OSError) -> None:
+    """Say what the file system said, with what would be needed; what was there before is untouched."""
+    needed = sum(array.nbytes for array in arrays_of(graph).values())
+    parent = next(folder for folder in path.parents if folder.exists())
+    free = shutil.disk_usage(parent).free
+    findings = Findings(f"graph.save({str(path)!r})")
+    got = f"{error.strerror or error} ({format_bytes(free)} free)"
+    fix = "free some space or choose another folder; a graph that was there is as it was"
+    findings.add("folder", f"a writable place with {format_bytes(needed)} free", got, fix)
+    raise InputError(findings.subject, findings.items) from error
 
 
 @contextmanager
@@ -153,18 +169,28 @@ def store_graph(graph: Graph) -> Path:
     if graph.folder is not None and _holds(graph.folder, total):
         return graph.folder
     path = home_folder("graphs") / total
-    while not _holds(path, content_hash(graph)):
-        with _aside(path) as partial:
-            _write(graph, partial)
-            if path.exists():  # damaged: it does not hold what its name says
-                path.rename(partial.with_suffix(".damaged"))
-                shutil.rmtree(partial.with_suffix(".damaged"), ignore_errors=True)
-            try:
-                partial.rename(path)
-            except OSError:
-                if not path.exists():
-                    raise  # otherwise another process was first, with the same content
+    if not _holds(path, total):
+        try:
+            with _aside(path) as partial:
+                _write(graph, partial)
+                _swap_in(partial, path, total)
+        except OSError as error:
+            _refuse(graph, path, error)
     return path
+
+
+def _swap_in(partial: Path, path: Path, total: str) -> None:
+    """Give a finished folder its name, unless another process was first with the same content."""
+    if path.exists() and not _holds(path, total):  # damaged: it does not hold what its name says
+        damaged = partial.with_suffix(".damaged")
+        with suppress(OSError):  # another process may have moved it first
+            path.rename(damaged)
+        shutil.rmtree(damaged, ignore_errors=True)
+    try:
+        partial.rename(path)
+    except OSError:
+        if not _holds(path, total):
+            raise
 
 
 def _holds(path: Path, total: str) -> bool:

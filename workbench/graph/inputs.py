@@ -20,7 +20,8 @@ def to_numpy(value: Any) -> Any:
     if isinstance(value, (np.ndarray, SparseRows)):
         return value
     if hasattr(value, "detach") and hasattr(value, "cpu"):
-        return value.detach().cpu().resolve_conj().numpy()
+        plain = value.detach().cpu()
+        return (plain.float() if "bfloat16" in str(plain.dtype) else plain).numpy()
     if hasattr(value, "to_numpy"):
         return value.to_numpy()
     try:
@@ -58,7 +59,7 @@ def check_edge_index(value: Any, num_nodes: int | None, findings: Findings) -> t
         _add_offenders(where, edges, edges < 0, "ids from 0 up", "drop or renumber those edges", findings)
     if num_nodes is not None and high >= num_nodes:
         expected = f"ids below num_nodes = {num_nodes:,}"
-        fix = f"pass num_nodes={high + 1} or more, or drop those edges"
+        fix = f"pass num_nodes={high + 1} or more (and as many rows of x and y), or drop those edges"
         _add_offenders(where, edges, edges >= num_nodes, expected, fix, findings)
     return edges[0], edges[1]
 
@@ -99,7 +100,9 @@ def check_features(value: Any, num_nodes: int, findings: Findings) -> Any:
     if x.dtype.kind not in "fiub":
         findings.add("x", "numbers", f"type {x.dtype}", "pass x.astype(np.float32)")
         return None
-    x = x if x.dtype == np.float32 else x.astype(np.float32)
+    if x.dtype != np.float32:
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is told below
+            x = x.astype(np.float32)
     _check_finite(x, findings)
     return x
 
@@ -211,6 +214,8 @@ def check_split(where: str, value: Any, num_nodes: int, findings: Findings) -> A
     if bad.any():
         expected = f"ids from 0 to {num_nodes - 1:,}"
         _add_offenders(where, nodes, bad, expected, "drop those ids", findings)
+        if bad.all():
+            return None  # nothing is left to judge
         nodes = nodes[~bad]
     ids = np.unique(nodes).astype(np.int64)
     if len(ids) < len(nodes):

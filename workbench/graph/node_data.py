@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ class Columns(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return "Columns(" + ", ".join(f"{name}: {describe(column)}" for name, column in self.items()) + ")"
+
+    def __reduce__(self) -> tuple[type[Columns], tuple[dict[str, Any]]]:
+        return Columns, (dict(self._columns),)  # arrays are read-only again after the journey
 
     @property
     def nbytes(self) -> int:
@@ -75,4 +78,4 @@ class Names:
         """Return the names as a NumPy array of variable-width text."""
         block, starts = self.text.tobytes(), self.starts.tolist()
         names = [block[a:b].decode("utf-8") for a, b in pairwise(starts)]
-        return np.array(names, dtype=np.dtypes.StringDType())
+        return cast("Array", frozen(np.array(names, dtype=np.dtypes.StringDType())))

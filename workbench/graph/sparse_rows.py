@@ -43,9 +43,9 @@ class SparseRows:
     @classmethod
     def from_torch(cls, tensor: Any) -> SparseRows:
         """Take over a sparse torch tensor of any layout."""
-        rows = tensor.detach().cpu().to_sparse_csr()
-        parts = (rows.values().numpy(), rows.col_indices().numpy(), rows.crow_indices().numpy())
-        return cls.from_scipy(sparse.csr_array(parts, shape=tuple(rows.shape)))
+        entries = tensor.detach().cpu().to_sparse_coo().coalesce()
+        places = tuple(entries.indices().numpy())
+        return cls.from_scipy(sparse.coo_array((entries.values().numpy(), places), shape=tuple(entries.shape)))
 
     @property
     def shape(self) -> tuple[int, int]:

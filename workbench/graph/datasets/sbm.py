@@ -18,8 +18,8 @@ from workbench.graph.graph import Graph
 class Sbm(Generated):
     """Stochastic block model (Holland et al. 1983): equal blocks, each pair of nodes joined independently.
 
-    Node v belongs to block ``v % num_classes``, which is its label. The chance of an edge is chosen so that the expected
-    degree is `mean_degree` and the expected share of edges within blocks is `homophily`.
+    Node v belongs to block ``v % num_classes``, which is its label. The chance of an edge is chosen so that
+    the expected degree is `mean_degree` and the expected share of edges within blocks is `homophily`.
     """
 
     num_nodes: int = param(1000, help="nodes", minimum=1)
