@@ -22,7 +22,11 @@ MAX_TRAFFIC_PARTS = 2048  # a dense k x k matrix of more parts would outgrow the
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HaloCounts:
-    """Counts per part, int64 (p,) each, and the traffic between parts."""
+    """Counts per part, int64 (p,) each, and between parts, int64 (p, p) each.
+
+    ``traffic[i, j]``: nodes of part j that part i reads; ``cut_edges[i, j]``: edges from part j into part i. Both are
+    None beyond MAX_TRAFFIC_PARTS.
+    """
 
     num_nodes: np.ndarray
     num_in_edges: np.ndarray  # in-edges of the part's nodes
@@ -30,9 +34,8 @@ class HaloCounts:
     num_halo: np.ndarray  # unique remote in-neighbours: rows received a layer
     num_sent: np.ndarray  # rows sent a layer
     num_boundary: np.ndarray  # inner nodes that other parts read
-    traffic: (
-        np.ndarray | None
-    )  # (p, p): traffic[i, j] = nodes of part j that part i reads; None beyond MAX_TRAFFIC_PARTS
+    traffic: np.ndarray | None
+    cut_edges: np.ndarray | None
 
 
 def count_halos(graph: Graph, assignment: np.ndarray, num_parts: int) -> HaloCounts:
