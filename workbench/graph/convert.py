@@ -98,7 +98,8 @@ def to_pyg(graph: Graph) -> Any:
     names = {ours: theirs for theirs, ours in EDGE_COLUMNS.items()}
     for name, column in graph.edge_data.items():
         if column.dtype.kind in "fiub":
-            data[names.get(name, name)] = torch.from_numpy(np.array(column if back is None else column[back]))
+            clash = f"edge_{name}" if name in graph.node_data else name
+            data[names.get(name, clash)] = torch.from_numpy(np.array(column if back is None else column[back]))
     return data
 
 
