@@ -8,7 +8,7 @@ from typing import Any
 _EXPORTS = {
     "Cluster": "workbench.runtime.cluster",
     "connect": "workbench.runtime.cluster",
-    "stop_local": "workbench.runtime.cluster",
+    "stop_local": "workbench.runtime.local_cluster",
     "Run": "workbench.runtime.run",
     "RunFolder": "workbench.runtime.run_folder",
     "Status": "workbench.runtime.run_records",

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import subprocess
-import sys
-import time
+import socket
 from typing import Any
 
 from workbench.core.config import RunConfig
-from workbench.core.errors import Findings, RunError
+from workbench.core.errors import Findings, InputError
 from workbench.runtime.cluster_files import ClusterFiles
+from workbench.runtime.local_cluster import find_or_start, stop_local
 from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
-START_TIMEOUT_S = 120.0
 IDLE_S = 30 * 60.0
 
 
@@ -53,7 +50,7 @@ def connect(
 
     if isinstance(target, Client):
         return Cluster(target, owns_client=False).prepare()
-    return Cluster(_client(str(target), "connect"), owns_client=True).prepare()
+    return at_address(str(target)) or _remember(Cluster(_client(str(target)), owns_client=True).prepare())
 
 
 def _check(trainers: int, samplers: int) -> None:
@@ -72,13 +69,27 @@ def quieten_dask() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _client(address: str, subject: str) -> Any:
+_open: dict[str, Cluster] = {}  # this process's own connections by address: connecting twice gives one
+
+
+def at_address(address: str) -> Cluster | None:
+    """Return the cluster of this process that is connected to a scheduler, or None."""
+    cluster = _open.get(address)
+    return cluster if cluster is not None and cluster.client.status == "running" else None
+
+
+def _remember(cluster: Cluster) -> Cluster:
+    _open[cluster.address] = cluster
+    return cluster
+
+
+def _client(address: str) -> Any:
     from distributed import Client
 
     try:
         return Client(address, timeout=10, set_as_default=False, name="workbench")
     except (OSError, ValueError) as error:
-        findings = Findings(subject)
+        findings = Findings("connect")
         fix = "check the address and that its scheduler runs, or leave it out for a local cluster"
         findings.add("target", "the address of a Dask scheduler, tcp://host:port", f"{address}: {error}", fix)
         findings.raise_if_any()
@@ -86,45 +97,36 @@ def _client(address: str, subject: str) -> Any:
 
 def _connect_local(trainers: int, samplers: int, idle_s: float) -> Cluster:
     files = ClusterFiles.of_this_environment()
-    with files.starting():
-        record = files.read()
-        if record is None:
-            record = _start_local(files, trainers, samplers, idle_s)
-        cluster = Cluster(_client(record["address"], "connect"), owns_client=True, files=files)
+    address = find_or_start(files, trainers, samplers, idle_s)["address"]
+    cluster = at_address(address) or _remember(Cluster(_client(address), owns_client=True, files=files))
     cluster.scale(trainers=trainers, samplers=samplers)
     return cluster
 
 
-def _start_local(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> dict[str, Any]:
-    """Start the detached process of a local cluster and wait until it accepts clients."""
-    files.clean()
-    options = {"trainers": trainers, "samplers": samplers, "idle_s": idle_s, "started_s": time.time()}
-    (files.folder / "options.json").write_text(json.dumps(options))
-    with files.log("cluster").open("ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "workbench.runtime.cluster_process", str(files.folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # it must not hear of an interrupt of the kernel, nor end with it
-            cwd=files.folder,
-        )
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        record = files.read()
-        if record is not None:
-            _forget(process)
-            return record
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
-    tail = files.log("cluster").read_text(errors="replace")[-2000:]
-    raise RunError(f"connect: the local cluster did not start. Its log, {files.log('cluster')}, ends:\n{tail}")
+def supervisor_of(folder: RunFolder) -> Cluster | None:
+    """Return a connection to the scheduler that a run was given to, or None where nothing answers there."""
+    address = folder.cluster.get("address", "")
+    if not address or (known := at_address(address)) is not None:
+        return known if address else None
+    files = ClusterFiles.of_this_environment()
+    local = files.read()
+    if local is not None and local["address"] == address:
+        quieten_dask()
+        return _remember(Cluster(_client(address), owns_client=True, files=files))
+    if is_listening(address):
+        with contextlib.suppress(InputError):
+            return connect(address)
+    return None
 
 
-def _forget(process: subprocess.Popen[bytes]) -> None:
-    """Let go of a process that is meant to outlive this one (Python would warn that it still runs)."""
-    process.returncode = 0
+def is_listening(address: str) -> bool:
+    """Say whether something accepts connections at ``tcp://host:port``; takes at most half a second."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=0.5):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 class Cluster:
@@ -261,29 +263,7 @@ class Cluster:
     def __repr__(self) -> str:
         kind = "local cluster" if self.is_local else "cluster"
         if self.client.status != "running":
-            return f"Cluster({kind} {self.address}: closed)"
+            return f"Cluster({kind} at {self.address}, closed)"
         workers = self.workers()
         trainers, samplers = (sum(worker[key] for worker in workers) for key in ("trainer", "sampler"))
-        return f"Cluster({kind} {self.address}: {trainers} trainers, {samplers} samplers)"
-
-
-def stop_local(files: ClusterFiles | None = None, timeout_s: float = 20.0) -> bool:
-    """End this user's local cluster with all its runs; return whether there was one."""
-    import os
-    import signal
-
-    files = files or ClusterFiles.of_this_environment()
-    with files.starting():
-        record = files.read()
-        if record is None:
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(record["pid"], signal.SIGTERM)
-        deadline = time.monotonic() + timeout_s
-        while files.alive() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        for pid in (record["pid"], *record["workers"].values(), record["zygote_pid"]):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        files.clean()
-    return True
+        return f"Cluster({kind} at {self.address}, {trainers} trainers and {samplers} samplers ready)"

@@ -1,7 +1,7 @@
 """The files of this user's local cluster: one folder for each virtual environment and version of the workbench.
 
-``lock`` is held by the cluster's process for as long as it lives, so that a lock that can be taken means that whatever else lies
-there is stale. ``cluster.json`` appears, whole, when the cluster accepts clients.
+``lock`` is held by the cluster's process for as long as it lives, so that a lock that can be taken means that whatever
+else lies there is stale. ``cluster.json`` appears, whole, when the cluster accepts clients.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The process of a local cluster: Dask's scheduler with the run manager, and the workers as its children.
 
-It is started detached (``python -m workbench.runtime.cluster_process FOLDER``), so that it outlives the kernel that started
-it. A worker that dies is started again. It ends by itself after a time without client and run.
+It is started detached (``python -m workbench.runtime.cluster_process FOLDER``), so that it outlives the kernel that
+started it. A worker that dies is started again. It ends by itself after a time without client and run.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class EventStream:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Deliver what the log holds, then keep delivering on a thread until the run has ended or its scheduler is gone."""
+        """Deliver what the log holds, then, on a thread, what comes until the run ends or its scheduler is gone."""
         if self._client is None:
             self._take(self._folder.log.read_bytes() if self._folder.log.exists() else b"")
             self._ended.set()

@@ -1,4 +1,4 @@
-"""What a rank is given by the runtime: ``RankContext`` of the training layer, over the rank's link and process group."""
+"""What a rank is given by the runtime: the training layer's ``RankContext``, over link and process group."""
 
 from __future__ import annotations
 

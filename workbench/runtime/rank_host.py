@@ -1,4 +1,4 @@
-"""The rank host: a Dask worker plugin that holds ranks as child processes and carries their messages to the run manager."""
+"""The rank host: a Dask worker plugin that holds ranks as child processes and carries their messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The trainer's end of the ring: a ``BatchSource`` that samplers fill.
 
-Whoever makes a batch, its bits are the same, so that a lost sampler's requests are given to another, and where no sampler answers
-for long the rank makes its batches itself.
+Whoever makes a batch, its bits are the same, so that a lost sampler's requests are given to another, and where no
+sampler answers for long the rank makes its batches itself.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -21,27 +19,15 @@ from workbench.gather import Batch, BatchMaker, BatchPlan, BatchRequest
 from workbench.runtime import frames
 from workbench.runtime.rank_link import RankLink
 from workbench.runtime.request_board import RequestBoard
-from workbench.runtime.ring import Slot, host_identity
+from workbench.runtime.ring import Slot
+from workbench.runtime.ring_server import Connection, RingServer, hang_up
 
 log = logging.getLogger(__name__)
 SLOTS_PER_SAMPLER = 3
+MAX_SLOTS = 128  # as many descriptors fit into one message
 DEPTH = 2  # requests that a sampler holds: it never waits for the next while it makes one
 ALONE_S = 15.0
 HUNG_S = 60.0
-
-
-class _Connection:
-    """One sampler that serves this rank."""
-
-    def __init__(self, sock: socket.socket, hello: frames.Message, num_slots: int) -> None:
-        self.sock, self.hello = sock, hello
-        self.is_local: bool = hello["is_local"]
-        self.num_given = 0
-        self.seen: list[int] = [0] * num_slots  # version of each slot that the sampler has
-
-    @property
-    def sampler(self) -> int:
-        return int(self.hello["sampler"])
 
 
 @final
@@ -57,40 +43,28 @@ class RemoteSource:
         Address at which samplers of other hosts reach this rank.
     num_samplers : int
         How many will come; there are three slots for each.
+    measures : bool
+        Whether this rank tells the samplers' memory and load: one rank of a gang does.
     """
 
     def __init__(
         self, plan: BatchPlan, link: RankLink, host: str, num_samplers: int, *, measures: bool = False
     ) -> None:
         self._plan, self._link, self._measures = plan, link, measures
-        self.slots = SLOTS_PER_SAMPLER * num_samplers
+        self.slots = min(MAX_SLOTS, SLOTS_PER_SAMPLER * num_samplers)
         self._slots = [Slot() for _ in range(self.slots)]
         self._versions = [0] * self.slots
-        self._board: RequestBoard[tuple[frames.Message, _Connection | None]] | None = None
+        self._board: RequestBoard[tuple[frames.Message, Connection | None]] | None = None
         self._held: int | None = None
-        self._connections: list[_Connection] = []
+        self._connections: list[Connection] = []
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
-        self._connected_s = time.monotonic()
+        self._alone_since_s = time.monotonic()
         self._own_maker: BatchMaker | None = None
         self.producer = (-1, os.getpid())
-        self._token = secrets.token_hex(16)
-        self._listeners = self._listen(host)
-
-    def _listen(self, host: str) -> tuple[socket.socket, socket.socket]:
-        unix = socket.socket(socket.AF_UNIX)
-        unix.bind(f"\0workbench-ring-{os.getpid()}-{secrets.token_hex(8)}")
-        unix.listen(64)
-        tcp = socket.create_server((host, 0))
-        for listener in (unix, tcp):
-            threading.Thread(target=self._accept, args=(listener,), name="workbench-ring", daemon=True).start()
-        self.address = {
-            "unix": unix.getsockname(),
-            "tcp": list(tcp.getsockname()),
-            "token": self._token,
-            "host_identity": host_identity(),
-        }
-        return unix, tcp
+        self._server = RingServer(host, self._serve)
+        self.address = self._server.address
+        self._server.start()
 
     # ---- BatchSource
 
@@ -114,8 +88,9 @@ class RemoteSource:
                 return
             self._closed = True
             self._changed.notify_all()
-            for sock in (*self._listeners, *(connection.sock for connection in self._connections)):
-                _hang_up(sock)  # wakes the thread that waits on it; closing alone does not
+            self._server.close()
+            for connection in self._connections:
+                hang_up(connection.sock)
             for slot in self._slots:
                 slot.close()
 
@@ -145,13 +120,13 @@ class RemoteSource:
                 return self._open(*delivered)
             self._changed.wait(1.0)
             waited_s = time.monotonic() - since_s
-            if not self._connections and time.monotonic() - self._connected_s > ALONE_S:
+            if not self._connections and time.monotonic() - self._alone_since_s > ALONE_S:
                 self._make_here(board)
-            elif waited_s > HUNG_S and isinstance(holder := board.holder(), _Connection):
-                _hang_up(holder.sock)  # its thread then takes its requests back
+            elif waited_s > HUNG_S and isinstance(holder := board.holder(), Connection):
+                hang_up(holder.sock)  # its thread then takes its requests back
                 since_s = time.monotonic()
 
-    def _open(self, slot: int, answer: tuple[frames.Message, _Connection | None]) -> Batch:
+    def _open(self, slot: int, answer: tuple[frames.Message, Connection | None]) -> Batch:
         message, connection = answer
         self._held = slot
         if "error" in message:
@@ -176,46 +151,29 @@ class RemoteSource:
 
     # ---- samplers
 
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                sock, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), name="workbench-ring", daemon=True).start()
-
-    def _serve(self, sock: socket.socket) -> None:
-        try:
-            hello, _ = frames.recv(sock)
-            if not secrets.compare_digest(str(hello.get("token")), self._token):
-                sock.close()
-                return
-            connection = self._welcome(sock, hello)
-        except (OSError, EOFError):
-            sock.close()
-            return
+    def _serve(self, connection: Connection) -> None:
         cause = "its connection ended"
         try:
+            self._welcome(connection)
             while True:
-                message, _ = frames.recv(sock)
+                message, _ = frames.recv(connection.sock)
                 self._hear(connection, message)
-        except (OSError, EOFError) as error:
+        except EOFError:
+            pass
+        except OSError as error:
             cause = f"its connection ended: {error}"
         finally:
             self._lose(connection, cause)
-            sock.close()
 
-    def _welcome(self, sock: socket.socket, hello: frames.Message) -> _Connection:
+    def _welcome(self, connection: Connection) -> None:
         with self._changed:
-            connection = _Connection(sock, hello, self.slots)
-            fds = [slot.fd for slot in self._slots] if connection.is_local else []
-            connection.seen = list(self._versions)
-            frames.send(sock, {"plan": self._plan.to_json()}, fds)
             self._connections.append(connection)
-            fields = {key: hello[key] for key in ("sampler", "worker", "pid")}
+            connection.versions = list(self._versions)
+            fds = [slot.fd for slot in self._slots] if connection.is_local else []
+            frames.send(connection.sock, {"plan": self._plan.to_json()}, fds)
+            fields = {key: connection.hello[key] for key in ("sampler", "worker", "pid")}
             self._link.emit("sampler_started", **fields)
             self._pump()
-        return connection
 
     def _pump(self) -> None:
         """Give requests to samplers, those with the fewest first, while slots are free; called with the lock held."""
@@ -231,40 +189,27 @@ class RemoteSource:
             connection.num_given += 1
             self._ask(connection, *given)
 
-    def _ask(self, connection: _Connection, number: int, slot: int, request: BatchRequest) -> None:
+    def _ask(self, connection: Connection, number: int, slot: int, request: BatchRequest) -> None:
         fds = []
-        if connection.is_local and connection.seen[slot] != self._versions[slot]:
-            fds, connection.seen[slot] = [self._slots[slot].fd], self._versions[slot]
-        message = {"number": number, "slot": slot, "request": dataclasses.asdict(request)}
-        try:
-            frames.send(connection.sock, message, fds)
-        except OSError:
-            _hang_up(connection.sock)
+        if connection.is_local and connection.versions[slot] != self._versions[slot]:
+            fds, connection.versions[slot] = [self._slots[slot].fd], self._versions[slot]
+        connection.ask({"number": number, "slot": slot, "request": dataclasses.asdict(request)}, fds)
 
-    def _hear(self, connection: _Connection, message: frames.Message) -> None:
+    def _hear(self, connection: Connection, message: frames.Message) -> None:
+        board = self._board
+        assert board is not None, "an answer comes after a request"
         if not connection.is_local and "error" not in message:
-            self._receive(connection, message)
+            slot = self._slots[board.slot_of(message["number"])]
+            connection.receive(message["layout"], slot.room(message["num_bytes"]))
         with self._changed:
             connection.num_given -= 1
-            assert self._board is not None
-            self._board.answer(message["number"], connection, (message, connection))
+            board.answer(message["number"], connection, (message, connection))
             if self._measures and "rss_bytes" in message:
                 self._tell_resources(connection, message)
             self._pump()
             self._changed.notify_all()
 
-    def _receive(self, connection: _Connection, message: frames.Message) -> None:
-        """Read a batch that another host's sampler sends after its answer, into its slot."""
-        assert self._board is not None
-        slot = self._board.slot_of(message["number"])
-        room = self._slots[slot].room(message["num_bytes"])
-        import numpy as np
-
-        for _, dtype, shape, offset in message["layout"]:
-            count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-            frames.recv_into(connection.sock, memoryview(room)[offset : offset + count])
-
-    def _tell_resources(self, connection: _Connection, message: frames.Message) -> None:
+    def _tell_resources(self, connection: Connection, message: frames.Message) -> None:
         self._link.emit(
             "resources_measured",
             role="sampler",
@@ -275,10 +220,10 @@ class RemoteSource:
             cpu_percent=message["cpu_percent"],
         )
 
-    def _lose(self, connection: _Connection, cause: str) -> None:
+    def _lose(self, connection: Connection, cause: str) -> None:
         with self._changed:
             self._connections.remove(connection)
-            self._connected_s = time.monotonic()
+            self._alone_since_s = time.monotonic()
             if self._closed:
                 return
             slots = [] if self._board is None else self._board.lose(connection)
@@ -290,10 +235,3 @@ class RemoteSource:
             self._link.emit("sampler_lost", sampler=connection.sampler, reissued=len(slots), cause=cause)
             self._pump()
             self._changed.notify_all()
-
-
-def _hang_up(sock: socket.socket) -> None:
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        sock.close()

@@ -1,9 +1,9 @@
 """The bookkeeping of batches on order: who makes which, in which slot, and what may be delivered next.
 
-Pure state without locks, sockets or threads: the remote source guards it. Slots are the credits: a request is only given out
+Pure state without locks, sockets or threads: the remote source guards it. Slots are the credits: a request is given out
 together with a free slot, so that samplers never run further ahead than there are slots. A request that was given to a
-sampler which is lost goes back to the head of the queue, and its slot is free again: the batch that is wanted next can
-always be given out.
+sampler which is lost goes back to the head of the queue, and its slot is free again: the batch that is wanted next
+can always be given out.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RequestBoard(Generic[Answer]):
         return None if entry is None else entry[2]
 
     def deliver(self) -> tuple[int, Answer] | None:
-        """Return (slot, answer) of the batch that is next in order, or None; the slot is the reader's until ``release``."""
+        """Return (slot, answer) of the batch that is next, or None; the slot is the reader's until ``release``."""
         if self._next_wanted not in self._answers:
             return None
         slot, answer = self._answers.pop(self._next_wanted)

@@ -1,8 +1,8 @@
 """Slots of shared memory in which batches travel between processes of one host.
 
 A slot is an anonymous memory file (memfd): its descriptor goes to the samplers over a unix socket, nothing is left
-behind when a process is killed, and a sampler that needs more room makes it larger. Its pages stay, so that only the first
-batches pay for fresh memory.
+behind when a process is killed, and a sampler that needs more room makes it larger. Its pages stay, so that only the
+first batches pay for fresh memory.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ def layout_of(arrays: Mapping[str, NDArray[Any]]) -> tuple[Layout, int]:
         layout.append([name, array.dtype.str, list(array.shape), offset])
         offset += aligned(array.nbytes)
     return layout, offset
+
+
+def extent(entry: Any) -> tuple[int, int]:
+    """Return the first byte of a layout's entry, and the one after its last."""
+    _, dtype, shape, offset = entry
+    return offset, offset + int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
 
 
 class Slot:
@@ -69,9 +75,9 @@ class Slot:
         """Return the arrays that lie in the slot, without a copy."""
         room = self.room(num_bytes)
         arrays = {}
-        for name, dtype, shape, offset in layout:
-            count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-            arrays[name] = room[offset : offset + count].view(dtype).reshape(shape)
+        for entry in layout:
+            begin, end = extent(entry)
+            arrays[entry[0]] = room[begin:end].view(entry[1]).reshape(entry[2])
         return arrays
 
     def close(self) -> None:

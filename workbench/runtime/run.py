@@ -236,7 +236,7 @@ class Run:
     def model(self, *, trust: bool = False) -> Any:
         """Return the trained ``torch.nn.Module``, in evaluation mode.
 
-        A module of the user's is unpickled, which runs code: pass ``trust=True`` where another process launched the run.
+        A module of the user's is unpickled, which runs code: pass ``trust=True`` where another process launched it.
         """
         from workbench.graph import Graph
         from workbench.train.build import CUSTOM, load_trained

@@ -26,7 +26,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, config: RunConfig, summary: str = "") -> RunFolder:
-        """Make the folder of a new run, with its configuration; its name begins with the time, so that lists are in order."""
+        """Make the folder of a new run, with its configuration; its name begins with the time, for lists in order."""
         label = config.name or config.model.name
         run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{_slug(label)}-{secrets.token_hex(2)}"
         folder = cls(path=home_folder("runs") / run_id)

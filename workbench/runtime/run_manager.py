@@ -32,6 +32,7 @@ from workbench.runtime.run_records import (
     RankExited,
     RankReported,
     RankTold,
+    RunState,
     SeekHosts,
     SendToRank,
     SetTimer,
@@ -41,7 +42,7 @@ from workbench.runtime.run_records import (
     TimerFired,
     WorkerLost,
 )
-from workbench.runtime.run_state import RunState, transition
+from workbench.runtime.run_state import transition
 
 log = logging.getLogger(__name__)
 IPC_TIMEOUT_S = 60.0

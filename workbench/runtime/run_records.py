@@ -1,7 +1,8 @@
-"""What goes into the run's state machine (signals) and what comes out of it (instructions)."""
+"""The state of a run, what goes into its state machine (signals), and what comes out (instructions)."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -227,3 +228,45 @@ class EndRun:
 
 
 Instruction = Publish | StartRanks | KillRanks | SendToRank | SetTimer | SeekHosts | EndRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """All that the run manager knows of a run; ``generation`` is -1 until the first gang starts."""
+
+    world_size: int
+    num_samplers: int
+    created_s: float
+    limits: Limits = field(default_factory=Limits)
+    status: Status = Status.PENDING
+    generation: int = -1
+    hosts: tuple[Host, ...] = ()
+    live: frozenset[int] = frozenset()
+    ready: frozenset[int] = frozenset()
+    reports: tuple[RankReported, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    failing: bool = False
+    killed: bool = False
+    stopping: bool = False
+    restarts: int = 0
+    memory_restarts: int = 0
+    resume_step: int = 0
+    step: int = 0
+    elapsed_s: float = 0.0
+    next_control: int = 1
+    heard_s: tuple[float, ...] = ()
+
+    def with_(self, **changes: Any) -> RunState:
+        """Return the state with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def publish(self, signal: Signal, kind: str, **data: Any) -> Publish:
+        """Return the instruction to tell an event of the run as a whole, at the time of a signal."""
+        return Publish(kind=kind, time_s=signal.time_s, generation=max(0, self.generation), data=data)
+
+    def end(self, signal: Signal, status: Status, kind: str, **data: Any) -> Result:
+        """Return the ended state and its last event."""
+        return self.with_(status=status), (self.publish(signal, kind, **data), EndRun())
+
+
+Result = tuple[RunState, tuple[Instruction, ...]]

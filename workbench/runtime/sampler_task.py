@@ -1,7 +1,8 @@
 """A sampler: a long-running Dask task that makes batches for all trainers of a run until they hang up.
 
-It connects to each trainer's ring, takes turns among those that ask, and writes the batches into their slots (on this host)
-or sends them (to another). It keeps nothing: a batch is a function of plan and request, so that any sampler can make it.
+It connects to each trainer's ring, takes turns among those that ask, and writes the batches into their slots (on this
+host) or sends them (to another). It keeps nothing: a batch is a function of plan and request, so that any sampler can
+make it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 
 from workbench.gather import BatchMaker, BatchPlan, BatchRequest
 from workbench.runtime import frames
-from workbench.runtime.ring import Slot, host_identity
+from workbench.runtime.ring import Slot, host_identity, layout_of
 
 MEASURE_EVERY_S = 2.0
+MAX_FDS = 253  # of one message (Linux)
 
 
 class _Trainer:
@@ -31,7 +33,7 @@ class _Trainer:
         self.sock = socket.socket(socket.AF_UNIX if self._is_local else socket.AF_INET)
         self.sock.connect(address["unix"] if self._is_local else tuple(address["tcp"]))
         frames.send(self.sock, {**hello, "token": address["token"], "is_local": self._is_local})
-        greeting, fds = frames.recv(self.sock, max_fds=64)
+        greeting, fds = frames.recv(self.sock, max_fds=MAX_FDS)
         self._slots = [Slot(fd) for fd in fds]
         self.maker = BatchMaker(BatchPlan.from_json(greeting["plan"]))
 
@@ -49,8 +51,6 @@ class _Trainer:
         self._reply(message, arrays, extra)
 
     def _reply(self, message: frames.Message, arrays: dict[str, Any], extra: frames.Message) -> None:
-        from workbench.runtime.ring import layout_of
-
         if self._is_local:
             layout, num_bytes = self._slots[message["slot"]].write(arrays)
         else:
@@ -58,7 +58,7 @@ class _Trainer:
         frames.send(self.sock, {"number": message["number"], "layout": layout, "num_bytes": num_bytes, **extra})
         if not self._is_local:
             for array in arrays.values():
-                self.sock.sendall(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+                self.sock.sendall(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))  # type: ignore[arg-type]  # an array is a buffer
 
     def close(self) -> None:
         self.sock.close()
