@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from workbench.models import call_model
 from workbench.train import checkpoint
 from workbench.train.base import STRATEGIES, TASKS, UPDATES, Job, RankContext, StrategyRun, Task, UpdateRun
 from workbench.train.build import build_module, build_optimizer
+from workbench.train.exact import WholeInference, open_inference
+from workbench.train.inference import LayerwiseInference
 from workbench.train.progress import Progress
 from workbench.train.recorder import Recorder
-from workbench.train.whole import whole_graph_inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +27,7 @@ class Engine:
     task: Task
     strategy_run: StrategyRun
     update_run: UpdateRun
+    inference: WholeInference | LayerwiseInference
     recorder: Recorder
     progress: Progress
 
@@ -40,17 +40,6 @@ class Engine:
     def tells(self) -> bool:
         """Whether this rank tells what concerns the run as a whole."""
         return self.context.rank == 0
-
-    def infer(self, keep: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return what `keep` makes of the model's exact outputs, for all nodes, on the CPU; all ranks call it."""
-        context = self.context
-        dtype = next((p.dtype for p in self.module.parameters()), torch.float32)
-        return keep(call_model(self.module, whole_graph_inputs(context.graph, context.device, dtype))).cpu()
-
-    def log(self, text: str, level: str = "info") -> None:
-        """Tell the person who watches, once for all ranks."""
-        if self.tells:
-            self.context.emit("log_written", level=level, text=text)
 
 
 def assemble(context: RankContext) -> Engine:
@@ -73,6 +62,7 @@ def assemble(context: RankContext) -> Engine:
         task=task,
         strategy_run=STRATEGIES.from_dict(config.strategy.to_json()).open(job),
         update_run=update_run,
+        inference=open_inference(context, module),
         recorder=recorder,
         progress=progress,
     )

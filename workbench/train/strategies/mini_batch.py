@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from workbench.core.params import Params, param
 from workbench.core.phases import Phase
@@ -21,6 +21,9 @@ from workbench.models import ModelInputs, call_model
 from workbench.sampling import SAMPLERS
 from workbench.sampling.seeds import num_steps
 from workbench.train.base import STRATEGIES, Delivery, Job, StepWork, Strategy, StrategyRun
+from workbench.train.boundaries.cut import RowCut
+from workbench.train.boundary import attached
+from workbench.train.row_cut import decide_row_cut
 from workbench.train.whole import ATTRIBUTES, WEIGHT, as_tensor, edge_column
 
 NO_SAMPLER = -1  # the batch was made inside the trainer
@@ -40,6 +43,12 @@ class MiniBatch(Strategy):
     batch_size: int = param(1024, help="seed nodes of a trainer in a step", unit="nodes", minimum=1)
     sampler: Any = param("neighbor", help="the sampler: a name, an object, or its description")  # noqa: RUF009
     store: Any = param("memory", help="where features are read: a name, an object or its description")  # noqa: RUF009
+
+    row_cut: str = param(
+        "auto",
+        help="compute only the rows that later layers read; auto: where outputs and gradients stay equal",
+        choices=("auto", "cut", "padded", "off"),
+    )
 
     def open(self, job: Job) -> StrategyRun:
         return _MiniBatchRun(self, job)
@@ -65,6 +74,7 @@ class _MiniBatchRun:
         )
         self.steps_per_epoch = num_steps(len(context.graph.train_nodes), strategy.batch_size, context.world_size)
         self._dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
+        self._verdict = decide_row_cut(context, job.module, plan, strategy.row_cut)
         self._source = context.batch_source(plan)
 
     def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
@@ -98,6 +108,7 @@ class _MiniBatchRun:
             inputs = self._inputs(batch, device)
             targets = torch.from_numpy(batch.y[known]).to(device)
             rows = torch.from_numpy(known).to(device)
+        hops = batch.num_nodes_per_hop.tolist(), batch.num_edges_per_hop.tolist()
         return StepWork(
             epoch=batch.epoch,
             step=batch.step,
@@ -105,10 +116,17 @@ class _MiniBatchRun:
             num_nodes=batch.num_nodes,
             num_edges=batch.num_edges,
             targets=targets,
-            forward=lambda module: _outputs(module, inputs, rows),
+            forward=lambda module: self._forward(module, inputs, *hops)[rows],
             bytes_by_kind={"gather": batch.x.nbytes},
             delivery=self._delivery(batch, filled),
         )
+
+    def _forward(self, module: nn.Module, inputs: ModelInputs, nodes: list[int], edges: list[int]) -> Any:
+        verdict = self._verdict
+        if verdict.mode == "off":
+            return call_model(module, inputs)
+        with attached(module, RowCut(nodes, edges, verdict.num_calls, padded=verdict.mode == "padded")):
+            return call_model(module, inputs)
 
     def _inputs(self, batch: Batch, device: torch.device) -> ModelInputs:
         graph, edge_ids = self._job.context.graph, batch.edge_ids
@@ -126,8 +144,3 @@ class _MiniBatchRun:
 
     def close(self) -> None:
         self._source.close()
-
-
-def _outputs(module: nn.Module, inputs: ModelInputs, rows: Tensor) -> Tensor:
-    outputs: Tensor = call_model(module, inputs)
-    return outputs[rows]

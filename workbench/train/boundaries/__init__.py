@@ -1,0 +1,1 @@
+"""The boundaries, one file each."""

@@ -1,0 +1,119 @@
+"""The parity probe: whether a model gives the same by a boundary as without, found out before training."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from workbench.models import ModelInputs, call_model
+from workbench.train.boundaries.cut import CutMode, RowCut
+from workbench.train.boundary import Boundary, CallCounter, attached
+
+_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a probe found: the mode to train in, the calls of a forward, and why."""
+
+    mode: CutMode
+    num_calls: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeBatch:
+    """A small sampled batch, nodes and edges in the order of their hops."""
+
+    inputs: ModelInputs
+    num_nodes_per_hop: Sequence[int]
+    num_edges_per_hop: Sequence[int]
+
+
+def choose_row_cut(module: nn.Module, batch: ProbeBatch, modes: Sequence[CutMode] = ("cut", "padded")) -> Verdict:
+    """Return the first of the modes in which outputs and gradients of the seeds equal those of the plain model.
+
+    It is tried on a copy in evaluation mode, in double precision where the model allows it. Only where no mode is
+    equal does the answer say ``off``.
+    """
+    model, inputs = _double(copy.deepcopy(module).eval(), batch.inputs)
+    num_seeds, counter = int(batch.num_nodes_per_hop[0]), CallCounter()
+    with attached(model, counter):
+        expected = _results(model, inputs, num_seeds)
+    num_calls = counter.num_calls
+    if num_calls == 0:
+        return Verdict(mode="off", num_calls=0, reason="the model has no message-passing layer")
+    if min(int(count) for count in batch.num_nodes_per_hop) == 0:
+        return Verdict(mode="off", num_calls=num_calls, reason="the first seeds have too few neighbours to tell")
+    reasons = []
+    for mode in modes:
+        cut = RowCut(batch.num_nodes_per_hop, batch.num_edges_per_hop, num_calls, padded=mode == "padded")
+        difference = _difference(model, inputs, num_seeds, cut, expected)
+        if difference is None:
+            return Verdict(
+                mode=mode, num_calls=num_calls, reason="outputs and gradients equal those of the plain model"
+            )
+        reasons.append(f"{mode}: {difference}")
+    return Verdict(mode="off", num_calls=num_calls, reason="; ".join(reasons))
+
+
+def _difference(
+    model: nn.Module, inputs: ModelInputs, num_seeds: int, boundary: Boundary, expected: list[Tensor]
+) -> str | None:
+    """Return what differs by a boundary, or None."""
+    try:
+        with attached(model, boundary):
+            found = _results(model, inputs, num_seeds)
+    except Exception as error:  # whatever the model raises on fewer rows: the mode is not for it
+        return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    names = ["outputs", *(f"gradient of {name}" for name, _ in model.named_parameters())]
+    for name, a, b in zip(names, expected, found, strict=True):
+        if not same(a, b):
+            return f"{name} differ by {(a - b).abs().max().item():.1e}" if a.shape == b.shape else f"{name} differ"
+    return None
+
+
+def _results(model: nn.Module, inputs: ModelInputs, num_seeds: int) -> list[Tensor]:
+    """Return the outputs of the seeds and the gradients of a fixed weighted sum of them."""
+    outputs = call_model(model, inputs)[:num_seeds]
+    weights = torch.linspace(-1.0, 1.0, outputs.numel(), dtype=outputs.dtype, device=outputs.device)
+    parameters = list(model.parameters())
+    gradients = torch.autograd.grad(
+        (outputs.reshape(-1) * weights).sum(), parameters, allow_unused=True, materialize_grads=True
+    )
+    return [outputs.detach(), *gradients]
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Say whether two results agree up to rounding in their precision."""
+    tolerance = _TOLERANCES.get(a.dtype, 1e-2)
+    return a.shape == b.shape and torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def _double(model: nn.Module, inputs: ModelInputs) -> tuple[nn.Module, ModelInputs]:
+    """Return model and inputs in double precision, or as they are where the model refuses it."""
+    wide = copy.deepcopy(model).double()
+    wide_inputs = cast_inputs(inputs, torch.float64)
+    try:
+        with torch.no_grad():
+            call_model(wide, wide_inputs)
+    except Exception:  # a model with constants of another precision: compare in its own
+        return model, inputs
+    return wide, wide_inputs
+
+
+def cast_inputs(inputs: ModelInputs, dtype: torch.dtype) -> ModelInputs:
+    """Return inputs with their real numbers in another precision."""
+    change: Callable[[Any], Any] = lambda tensor: None if tensor is None else tensor.to(dtype)  # noqa: E731
+    return ModelInputs(
+        x=inputs.x.to(dtype),
+        edge_index=inputs.edge_index,
+        edge_weight=change(inputs.edge_weight),
+        edge_attr=change(inputs.edge_attr),
+        batch=inputs.batch,
+    )
