@@ -41,6 +41,18 @@ def test_equals_the_slow_reference(
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
+@pytest.mark.parametrize("fanout", [1, 20, 33, 60, 99], ids=lambda fanout: f"{fanout} of 100")
+def test_hubs_equal_the_slow_reference(fanout: int) -> None:
+    """Large fanouts take edges one by one: each node of this graph has 100 in-edges to choose from."""
+    indices = np.arange(6000, dtype=np.int32) % 60
+    graph = Graph(indptr=np.arange(61) * 100, indices=indices)
+    seeds = np.arange(60)
+    expected = neighbor_sample(graph, seeds, (fanout,), replace=False, key=(1, 2, 3))
+    found = sample(graph, seeds, fanouts=(fanout,), rng_seed=1, epoch=2, batch=3)
+    assert np.array_equal(found.edge_ids, expected.edge_ids)
+    assert np.array_equal(found.edge_index, expected.edge_index)
+
+
 @given(topologies(), fanout_lists)
 def test_an_edge_comes_at_most_once_without_replacement(graph: Graph, fanouts: tuple[int, ...]) -> None:
     subgraph = sample(graph, np.arange(graph.num_nodes)[::2], fanouts=fanouts)
