@@ -126,7 +126,7 @@ def node_fields(data: Mapping[str, Any], num_nodes: int, findings: Findings) -> 
     num_classes = data.get("num_classes")
     if classes is not None:
         if num_classes is not None and num_classes != len(classes):
-            got = f"{num_classes} classes, {len(classes)} names"
+            got = f"num_classes={num_classes} and {len(classes)} names"
             findings.add("class_names", "one name a class", got, "leave out num_classes")
         num_classes = len(classes)
     columns = _named_columns(data, num_nodes, num_classes, findings)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.core.errors import Finding, Findings
+from workbench.graph.inputs import counted
 from workbench.graph.node_data import SPLITS
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def _check_edges(stats: GraphStats, findings: Findings) -> None:
         fix = "graph = graph.to_undirected(), unless the direction is meant"
         findings.add("edges", "every edge beside its reverse", got, fix, "warning")
     if stats.num_duplicates:
-        got = f"{stats.num_duplicates:,} parallel edges: a neighbour counts as often as it is joined"
+        got = f"{counted(stats.num_duplicates, 'parallel edge')}: a neighbour counts as often as it is joined"
         fix = "graph = graph.to_undirected() keeps one of each, unless their number is meant"
         findings.add("edges", "each pair joined once", got, fix, "warning")
     if stats.num_self_loops:
-        got = f"{stats.num_self_loops:,} self-loops"
+        got = counted(stats.num_self_loops, "self-loop")
         fix = "nothing to do: GCN brings its own and replaces these, SAGE counts a node among its neighbours"
         findings.add("edges", "no self-loops", got, fix, "info")
 
@@ -63,7 +64,7 @@ def _check_edges(stats: GraphStats, findings: Findings) -> None:
 def _check_degrees(graph: Graph, stats: GraphStats, findings: Findings) -> None:
     if stats.num_isolated and stats.num_edges:
         share = stats.num_isolated / stats.num_nodes
-        got = f"{stats.num_isolated:,} isolated nodes ({share:.1%}): only their own features can classify them"
+        got = f"{counted(stats.num_isolated, 'isolated node')} ({share:.1%}): only their own features can classify them"
         findings.add("nodes", "neighbours for every node", got, "nothing to do, or add edges for them", "info")
     components = stats.num_components - stats.num_isolated
     if components > 1:
@@ -98,7 +99,7 @@ def _check_features(graph: Graph, findings: Findings) -> None:
     _check_scale(rows, looked, findings)
     empty = np.count_nonzero(~rows.any(axis=1))
     if empty:
-        got = f"{empty:,} rows of zeros{looked}: such nodes live on their neighbours alone"
+        got = f"{counted(int(empty), 'row')} of zeros{looked}: such nodes live on their neighbours alone"
         findings.add("x", "something known of every node", got, "nothing to do, or fill them in", "info")
 
 
@@ -131,7 +132,7 @@ def _check_labels(graph: Graph, stats: GraphStats, findings: Findings) -> None:
         return
     if stats.num_labelled < stats.num_nodes:
         bare = stats.num_nodes - stats.num_labelled
-        got = f"{bare:,} nodes without ({bare / stats.num_nodes:.1%})"
+        got = f"{counted(bare, 'node')} without ({bare / stats.num_nodes:.1%})"
         fix = "nothing to do: they pass messages and are left out of the loss"
         findings.add("y", "a label for every node", got, fix, "info")
     if stats.num_labelled and max(stats.nodes_per_class) == stats.num_labelled and stats.num_classes < 2:
@@ -165,7 +166,7 @@ def _check_splits(graph: Graph, findings: Findings) -> None:
     missing = np.flatnonzero((trained == 0) & (present > 0))
     if len(missing):
         names = ", ".join(_class_name(graph, i) for i in missing[:4].tolist()) + (", ..." if len(missing) > 4 else "")
-        got = f"{len(missing)} classes without a training node: {names}"
+        got = f"{counted(len(missing), 'class', 'classes')} without a training node: {names}"
         findings.add("train_nodes", "nodes of every class", got, "draw the split within each class", "warning")
 
 

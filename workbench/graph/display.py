@@ -152,5 +152,5 @@ def degree_histogram(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def degree_bin(index: int) -> str:
-    """Name a bar: ``0``, ``1``, ``2-3``, ``4-7``, ... ."""
-    return str(index) if index < 2 else f"{2 ** (index - 1):,}-{2**index - 1:,}"
+    """Name a bar: ``0``, ``1``, ``2–3``, ``4–7``, ... ."""
+    return str(index) if index < 2 else f"{2 ** (index - 1):,}–{2**index - 1:,}"

@@ -38,6 +38,11 @@ def rows_of(value: Any) -> int | None:
     return len(value) if hasattr(value, "__len__") else None
 
 
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 node``, ``2,708 nodes``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def check_edge_index(value: Any, num_nodes: int | None, findings: Findings) -> tuple[Array, Array] | None:
     """Return (source, destination), or None after noting what is wrong with them."""
     edges = to_numpy(value)
@@ -141,8 +146,7 @@ def _check_finite_sparse(x: SparseRows, findings: Findings) -> None:
 
 
 def _add_not_finite(where: str, count: int, first: str, findings: Findings) -> None:
-    plural = "value that is" if count == 1 else "values that are"
-    got = f"{count:,} {plural} NaN or infinite, first {first}"
+    got = f"{counted(count, 'value that is', 'values that are')} NaN or infinite, first {first}"
     findings.add(where, "finite numbers", got, f"{where} = np.nan_to_num({where}), or drop those nodes")
 
 
@@ -220,7 +224,7 @@ def check_split(where: str, value: Any, num_nodes: int, findings: Findings) -> A
     ids = np.unique(nodes).astype(np.int64)
     if len(ids) < len(nodes):
         fix = f"pass np.unique({where})"
-        findings.add(where, "each node once", f"{len(nodes) - len(ids):,} repeated ids", fix)
+        findings.add(where, "each node once", counted(len(nodes) - len(ids), "repeated id"), fix)
     return ids
 
 
@@ -235,7 +239,7 @@ def check_splits_together(columns: dict[str, Any], findings: Findings) -> None:
                 continue
             both = np.intersect1d(columns[first], columns[second], assume_unique=True)
             if len(both):
-                got = f"{len(both):,} nodes in both, first {_show(both)}"
+                got = f"{counted(len(both), 'node')} in both: {_show(both)}"
                 fix = f"{second} = np.setdiff1d({second}, {first})"
                 findings.add(f"{first}, {second}", "splits that share no node", got, fix)
     _check_train_labels(train, columns.get("y"), findings)
