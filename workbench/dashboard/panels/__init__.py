@@ -1,1 +1,1 @@
-"""(see ARCHITECTURE.md)"""
+"""One panel a file; each registers itself in :data:`workbench.dashboard.base.PANELS`."""

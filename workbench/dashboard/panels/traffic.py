@@ -1,0 +1,86 @@
+"""Bytes moved, by kind."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from workbench.core.events import Event
+from workbench.core.units import format_bytes
+from workbench.dashboard.base import PANELS, Panel
+from workbench.dashboard.steps import STEP_COMPLETED, StepRecord
+from workbench.dashboard.words import RECENT, median, recent
+
+_KINDS = {
+    "gather": ("Gather, feature rows", "Feature rows brought to the ranks for their batches"),
+    "exchange": ("Halo exchange", "Rows of other ranks' nodes, sent around the layers"),
+    "all_reduce": (
+        "All-reduce, gradients",
+        "Gradients handed to the sum over ranks: the size of the buffer, each rank",
+    ),
+    "all_reduce_modelled": ("All-reduce on the wire", "Modelled, not measured: what a ring moves for these sums"),
+    "broadcast": ("Broadcast", "Sent from one rank to all others"),
+    "all_gather": ("All-gather", "Collected by every rank from all others"),
+    "evaluate": ("Evaluation", "Moved for exact inference"),
+    "control": ("Control", "Agreement between ranks: pause, stop, counts"),
+    "control_modelled": ("Control on the wire", "Modelled, not measured: what a ring moves for these sums"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficState:
+    steps: tuple[Mapping[str, int], ...] = ()
+    totals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@PANELS.register("traffic")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficPanel(Panel[TrafficState]):
+    """Bytes by kind: a step of all ranks (median of the last 20), and since the start."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({STEP_COMPLETED})
+
+    def initial(self) -> TrafficState:
+        return TrafficState()
+
+    def reduce(self, state: TrafficState, event: Event) -> TrafficState:
+        record: StepRecord = event.data["record"]
+        moved: dict[str, int] = {}
+        for rank in record.ranks:
+            for kind, count in rank.bytes.items():
+                moved[kind] = moved.get(kind, 0) + count
+        totals = {kind: state.totals.get(kind, 0) + moved.get(kind, 0) for kind in {**state.totals, **moved}}
+        return dataclasses.replace(
+            state, steps=recent(state.steps, MappingProxyType(moved)), totals=MappingProxyType(totals)
+        )
+
+    def view(self, state: TrafficState) -> Mapping[str, Any]:
+        order = list(_KINDS)
+        kinds = sorted(state.totals, key=lambda kind: (order.index(kind) if kind in order else len(order), kind))
+        rows = [_row(state, kind) for kind in kinds]
+        measured = [row for row in rows if not row["modelled"]]
+        step = sum(row["step_bytes"] for row in measured)
+        line = f"{format_bytes(step)} a step" if state.steps else "no step finished yet"
+        return {
+            "line": line,
+            "rows": rows,
+            "step_bytes": step,
+            "total_bytes": sum(row["total_bytes"] for row in measured),
+            "num_steps": min(len(state.steps), RECENT),
+        }
+
+
+def _row(state: TrafficState, kind: str) -> dict[str, Any]:
+    name, hint = _KINDS.get(kind, (kind.replace("_", " ").capitalize(), ""))
+    step = median(moved.get(kind, 0) for moved in state.steps)
+    return {
+        "kind": kind,
+        "name": name,
+        "hint": hint,
+        "modelled": kind.endswith("_modelled"),
+        "step_bytes": step or 0,
+        "total_bytes": state.totals[kind],
+    }
