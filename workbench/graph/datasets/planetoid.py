@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from workbench.core.errors import Findings, InputError
 from workbench.core.home import home_folder
@@ -113,10 +114,6 @@ class _Unpickler(pickle.Unpickler):
     """Unpickles arrays, sparse matrices and plain containers; any other name in the file is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
-        import copyreg
-
-        from scipy import sparse
-
         allowed: dict[str, Any] = {
             "csr_matrix": sparse.csr_matrix,
             "_reconstruct": np.array([]).__reduce__()[0],
@@ -125,11 +122,9 @@ class _Unpickler(pickle.Unpickler):
             "defaultdict": defaultdict,
             "list": list,
             "dict": dict,
-            "object": object,
-            "_reconstructor": copyreg._reconstructor,  # type: ignore[attr-defined]
         }
         package = module.split(".")[0]
-        if name in allowed and package in {"scipy", "numpy", "collections", "__builtin__", "builtins", "copy_reg"}:
+        if name in allowed and package in {"scipy", "numpy", "collections", "__builtin__", "builtins"}:
             return allowed[name]
         raise pickle.UnpicklingError(f"the file names {module}.{name}, which is no array, matrix or container")
 
@@ -154,13 +149,13 @@ def _read(path: Path) -> Any:
 def _rows(parts: Mapping[str, Any]) -> tuple[Array, Array, Array]:
     """Return x, y and the test nodes; rows of test nodes come in the order of test.index.
 
-    CiteSeer lacks some of the ids between the first and the last test node: they are nodes with zero features, and
-    label 0 as in PyG.
+    CiteSeer lacks some of the ids between the first and the last test node: they are nodes of which nothing is known
+    (features 0, label -1; PyG gives them label 0).
     """
     test, known = parts["test.index"], parts["allx"].shape[0]
     num_nodes = max(known, int(test.max()) + 1)
     x = np.zeros((num_nodes, parts["allx"].shape[1]), np.float32)
-    y = np.zeros(num_nodes, np.int64)
+    y = np.full(num_nodes, -1, np.int64)
     x[:known], y[:known] = parts["allx"].toarray(), parts["ally"].argmax(axis=1)
     x[test], y[test] = parts["tx"].toarray(), parts["ty"].argmax(axis=1)
     return x, y, np.sort(test)
