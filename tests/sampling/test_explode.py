@@ -182,7 +182,7 @@ def test_frame_text_and_html() -> None:
     assert (
         frame.loc[frame.neighbors == "all", "unique_nodes"].tolist() == result.all_neighbors.unique_nodes.mean.tolist()
     )
-    assert "A batch of 1 given seed, 2 hops, all neighbours: reads" in str(result)
+    assert "One given seed, 2 hops, all neighbours: reads" in str(result)
     assert result._repr_html_().count("<table") == 2
 
 

@@ -154,6 +154,7 @@ class LoadImbalance:
 
 def load_imbalance(
     graph: Graph,
+    seed_nodes: ArrayLike | None = None,
     *,
     num_seeds: int = 1024,
     fanouts: Sequence[int] = (15, 10, 5),
@@ -161,13 +162,14 @@ def load_imbalance(
     num_batches: int = 5,
     rng_seed: int = 0,
 ) -> LoadImbalance:
-    """Measure the imbalance at hop 2 (hop 1 where there is one only), for random batches."""
+    """Measure the imbalance at hop 2 (hop 1 where there is one only), for given seeds or random batches."""
+    fixed = None if seed_nodes is None else as_node_ids(seed_nodes, graph.num_nodes, "seed_nodes")
     hop = min(2, len(fanouts))
     sampler = NeighborSampler(fanouts=tuple(fanouts[:hop]))
     degrees = np.asarray(graph.in_degrees())
     ratios = np.zeros((num_batches, 2))
     for batch in range(num_batches):
-        seeds = random_seeds(graph, num_seeds, batch=batch, rng_seed=rng_seed)
+        seeds = random_seeds(graph, num_seeds, batch=batch, rng_seed=rng_seed) if fixed is None else fixed
         subgraph = sampler.sample(graph, seeds, epoch=0, batch=batch, rng_seed=rng_seed)
         counts = np.cumsum(subgraph.num_nodes_per_hop)
         drawn = degrees[subgraph.node_ids[(counts[hop - 2] if hop > 1 else 0) : counts[hop - 1]]]

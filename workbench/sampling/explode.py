@@ -207,7 +207,7 @@ class _Tally:
 def _summarise(tally: _Tally, num_seeds: int, fixed: bool, measured: int, elapsed_s: float) -> Explosion:
     graph = tally.graph
     degree = graph.num_edges / graph.num_nodes
-    plural = "" if num_seeds == 1 else "s"
+    kind = "given" if fixed else "random"
     common: dict[str, Any] = {
         "num_batches": measured,
         "num_graph_nodes": graph.num_nodes,
@@ -217,7 +217,7 @@ def _summarise(tally: _Tally, num_seeds: int, fixed: bool, measured: int, elapse
         graph_name=graph.name,
         num_nodes=graph.num_nodes,
         num_edges=graph.num_edges,
-        seeds=f"{format_count(num_seeds)} {'given' if fixed else 'random'} seed{plural}",
+        seeds=f"A batch of {format_count(num_seeds)} {kind} seeds" if num_seeds > 1 else f"One {kind} seed",
         num_seeds=num_seeds,
         depth=tally.depth,
         walks=num_seeds * degree ** np.arange(tally.depth + 1),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class Spread:
         """Summarise `rows` (batches, depth + 1)."""
         low, high = np.percentile(rows, [10, 90], axis=0)
         return cls(mean=rows.mean(axis=0), low=low, high=high)
+
+    def first_hops(self, depth: int) -> Spread:
+        """Return the same for hops 0 to `depth`."""
+        end = depth + 1
+        return Spread(mean=self.mean[:end], low=self.low[:end], high=self.high[:end])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,12 @@ class Growth:
     num_batches: int
     num_graph_nodes: int
     row_bytes: int
+
+    def first_hops(self, depth: int) -> Growth:
+        """Return the same for hops 0 to `depth`."""
+        names = ("tree_slots", "unique_nodes", "num_edges")
+        cut: dict[str, Any] = {name: getattr(self, name).first_hops(depth) for name in names}
+        return replace(self, fanouts=self.fanouts[:depth], **cut)
 
     @property
     def share(self) -> FloatArray:
@@ -97,7 +108,7 @@ class Explosion:
     graph_name, num_nodes, num_edges : str, int, int
         The graph.
     seeds : str
-        What the seeds are, in words (``"1,024 random nodes"``).
+        What the seeds are, in words (``"A batch of 1,024 random seeds"``).
     num_seeds, depth : int
         Seeds of a batch, hops.
     walks : ndarray, (depth + 1,)
@@ -131,6 +142,11 @@ class Explosion:
         """True while fewer batches were measured than asked for."""
         return self.sampled.num_batches < self.num_batches
 
+    def first_hops(self, depth: int) -> Explosion:
+        """Return the explosion of fewer hops: a shallower search reads the same nodes up to its depth."""
+        ways: dict[str, Any] = {name: getattr(self, name).first_hops(depth) for name in ("all_neighbors", "sampled")}
+        return replace(self, depth=depth, walks=self.walks[: depth + 1], **ways)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row a hop and way: counts, share, redundancy, bytes, and the percentiles of the unique nodes."""
         import pandas as pd
@@ -161,7 +177,7 @@ class Explosion:
         fanouts = ", ".join("all" if f < 0 else str(f) for f in self.fanouts)
         everything, sampled = (format_share(growth.share[-1]) for growth in (self.all_neighbors, self.sampled))
         return (
-            f"A batch of {self.seeds}, {hops}, all neighbours: reads {almost}{everything} of the graph. "
+            f"{self.seeds}, {hops}, all neighbours: reads {almost}{everything} of the graph. "
             f"Sampled ({fanouts}): {almost}{sampled}."
         )
 

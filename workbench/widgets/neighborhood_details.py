@@ -1,0 +1,141 @@
+"""The slower sections of the neighbourhood explorer, measured one after the other on a thread of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.sampling.access import batch_access, degree_spread, load_imbalance
+from workbench.sampling.explosion_profile import hub_ablation, iter_saturation, seed_sizes
+from workbench.widgets.asks import Ask, AskQueue, Progress, error_text
+from workbench.widgets.neighborhood_pack import pack_access, pack_hubs, pack_saturation, pack_sizes
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+PUBLISH_EVERY_S = 0.3
+EDGE_READS = 4e8  # budget of the saturation curves: a second or two on one core
+DETAILS = ("component", "access", "sizes", "hubs", "saturation")
+
+
+class Details:
+    """Measures what is missing or out of date, newest settings first; tells every result through `publish`.
+
+    Parameters
+    ----------
+    graph : Graph
+    publish : callable
+        ``publish(name, value)`` with a name of ``DETAILS`` and JSON; ``{"error": text}`` where it failed.
+    report : callable
+        ``report(name, fraction, text)``: how far it is; a fraction of 1 ends it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        publish: Callable[[str, Mapping[str, Any]], None],
+        report: Callable[[str, float, str], None],
+        rng_seed: int,
+    ) -> None:
+        self.graph, self.rng_seed = graph, rng_seed
+        self._publish, self._report = publish, report
+        self._queue = AskQueue(self._answer)
+        self._done: dict[str, Any] = {}
+
+    def request(self, fanouts: tuple[int, ...], seeds: NDArray[np.int64], *, is_random: bool) -> None:
+        """Ask for every detail that was not measured for these settings."""
+        wanted = {
+            "component": (),
+            "access": (fanouts, is_random, seeds.size, hash(seeds.tobytes())),
+            "sizes": (),
+            "hubs": (),
+            "saturation": fanouts,
+        }
+        arguments = {"fanouts": fanouts, "seeds": seeds, "is_random": is_random}
+        for name, key in wanted.items():
+            if self._done.get(name, self) == key:
+                continue
+            self._done[name] = key
+            progress = Progress(lambda fraction, text, name=name: self._report(name, fraction, text))
+            self._queue.put(
+                Ask(id=_id(name, key), client="details", question=name, arguments=arguments, progress=progress)
+            )
+
+    def cancel(self) -> None:
+        """Stop; what was not finished is measured again on the next request."""
+        for ask in self._queue.cancel():
+            self._forget(ask)
+
+    def _forget(self, ask: Ask) -> None:
+        if _id(ask.question, self._done.get(ask.question)) == ask.id:  # no newer one was asked for
+            del self._done[ask.question]
+            self._report(ask.question, 1.0, "")
+
+    def _answer(self, ask: Ask) -> None:
+        try:
+            getattr(self, f"_{ask.question}")(ask.progress, **ask.arguments)
+        except Exception as error:
+            self._publish(ask.question, {"error": error_text(error)})
+        if ask.progress.cancelled:
+            self._forget(ask)
+        else:
+            self._report(ask.question, 1.0, "")
+
+    def _component(self, progress: Progress, **_settings: Any) -> None:
+        stats = self.graph.stats()
+        self._publish("component", {"largest": stats.largest_component, "num_components": stats.num_components})
+
+    def _access(
+        self, progress: Progress, *, fanouts: tuple[int, ...], seeds: NDArray[np.int64], is_random: bool
+    ) -> None:
+        batch = batch_access(self.graph, seeds, fanouts, rng_seed=self.rng_seed)
+        load = load_imbalance(
+            self.graph,
+            None if is_random else seeds,
+            num_seeds=seeds.size,
+            fanouts=fanouts,
+            num_batches=5 if is_random else 1,
+            rng_seed=self.rng_seed,
+        )
+        self._publish("access", pack_access(self.graph, degree_spread(self.graph), batch, load))
+
+    def _sizes(self, progress: Progress, **_settings: Any) -> None:
+        found = seed_sizes(
+            self.graph,
+            rng_seed=self.rng_seed,
+            progress=lambda done, total: progress.report(done / total, f"{done:,} of {total:,} seeds"),
+            cancelled=lambda: progress.cancelled,
+        )
+        if found.seed_nodes.size:
+            self._publish("sizes", pack_sizes(self.graph, found))
+
+    def _hubs(self, progress: Progress, **_settings: Any) -> None:
+        found = hub_ablation(
+            self.graph,
+            rng_seed=self.rng_seed,
+            progress=lambda done, total: progress.report(done / total, f"{done} of {total} rows"),
+            cancelled=lambda: progress.cancelled,
+        )
+        if found.num_hubs:
+            self._publish("hubs", pack_hubs(self.graph, found))
+
+    def _saturation(self, progress: Progress, *, fanouts: tuple[int, ...], **_settings: Any) -> None:
+        orders = int(np.clip(EDGE_READS / max(self.graph.num_edges * len(fanouts), 1), 20, 200))
+        shown = 0.0
+        curves = iter_saturation(self.graph, fanouts=fanouts, num_orders=orders, num_batches=20, rng_seed=self.rng_seed)
+        for found in curves:
+            now = time.monotonic()
+            if now - shown > PUBLISH_EVERY_S or found.num_orders == orders or progress.cancelled:
+                shown = now
+                self._publish("saturation", pack_saturation(found))
+            if progress.cancelled:
+                return
+            progress.report(found.num_orders / orders, f"{found.num_orders} of {orders} orders of the seeds")
+
+
+def _id(name: str, key: Any) -> str:
+    return f"{name}:{key}"

@@ -1,0 +1,304 @@
+"""NeighborhoodExplorer: why sampling is needed, and what a fanout costs, on the graph at hand."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+
+from workbench.core.errors import Findings, InputError
+from workbench.sampling.explode import iter_explosion
+from workbench.sampling.explosion_record import Explosion
+from workbench.sampling.explosion_seeds import seeds_by_degree, suggest_node
+from workbench.sampling.tree import computation_tree
+from workbench.widgets.asks import Ask, Progress, answers
+from workbench.widgets.base import WorkbenchWidget, asset
+from workbench.widgets.commands import command
+from workbench.widgets.neighborhood_details import Details
+from workbench.widgets.neighborhood_pack import pack_graph, pack_result, pack_tree
+from workbench.widgets.neighborhood_settings import (
+    MAX_DEPTH,
+    NEIGHBORS,
+    Settings,
+    changed,
+    label_of,
+    seeds_as_changes,
+)
+from workbench.widgets.neighborhood_static import static_page
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+PUBLISH_EVERY_S = 0.25
+WAIT_FOR_EXACT_S = 0.5  # a saved notebook should show exact numbers where they come that fast
+TYPICAL_PERCENTILE = 99.0  # of the degree: a seed whose tree is worth looking at
+
+
+class NeighborhoodExplorer(WorkbenchWidget):
+    """Explore what batches of a graph read, hop by hop: with all neighbours, and with sampled ones.
+
+    Every control has its attribute here: set it, and the view follows; use the view, and it changes. The first
+    batch is measured at once; ``result`` becomes exact (``not result.is_estimate``) a moment later.
+
+    Parameters
+    ----------
+    graph : Graph
+        At least one node; names and features are optional.
+    seeds : str, int or array_like
+        ``"random"``, ``"hub"``, ``"median"`` or ``"percentile"`` (of the in-degree), a node's name or id, or ids.
+    depth : int, optional
+        Hops, 1 to 5; default the number of fanouts, else 3.
+    fanouts : sequence of int, optional
+        Neighbours drawn a node and hop, -1 = all; default (15, 10, 5).
+    batch_size : int
+        Seeds of a batch; given ids are a batch of their own.
+    rng_seed : int
+        Of every random choice.
+
+    Attributes
+    ----------
+    depth, fanouts, batch_size, seed_nodes, percentile, neighbors, seed_choice
+        The controls, as traits; ``seed_nodes`` are those of the first batch.
+    result : Explosion
+        The newest counts.
+    tree_node : int
+        Root of the computation tree.
+    """
+
+    _esm = asset("neighborhood.js")
+
+    depth = traitlets.Int(3, min=1, max=MAX_DEPTH)
+    fanouts = traitlets.Tuple((15, 10, 5))
+    batch_size = traitlets.Int(1024, min=1)
+    seed_choice = traitlets.Unicode("random")
+    percentile = traitlets.Float(90.0, min=0, max=100)
+    neighbors = traitlets.Enum(NEIGHBORS, "all")
+    seed_nodes = traitlets.Any(None, allow_none=True)
+    result = traitlets.Any(None, allow_none=True)
+    tree_node = traitlets.Int(0)
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        seeds: Any = "random",
+        depth: int | None = None,
+        fanouts: Sequence[int] | None = None,
+        batch_size: int = 1024,
+        rng_seed: int = 0,
+    ) -> None:
+        _check_graph(graph)
+        self.graph, self.rng_seed = graph, rng_seed
+        changes: dict[str, Any] = {"batch_size": batch_size, **seeds_as_changes(seeds)}
+        if fanouts is not None:
+            changes["fanouts"] = tuple(fanouts)
+        if depth is not None or fanouts is not None:
+            changes["depth"] = depth if depth is not None else len(tuple(fanouts or ()))
+        self._settings = changed(Settings(nodes=np.zeros(0, np.int64)), graph, changes)
+        self._seeds = self._settings.seeds(graph, rng_seed)
+        self._measured: Explosion | None = None
+        self._status = "estimating"
+        self._tree: dict[str, Any] = {}
+        self._found: dict[str, Any] = {}
+        self._facts = pack_graph(graph)
+        self._syncing, self._viewed = True, False
+        self._is_exact = threading.Event()
+        self._shown_s = 0.0
+        self._details = Details(graph, self._publish_detail, self._publish_busy, rng_seed)
+        super().__init__()
+        self.tree_node = int(seeds_by_degree(graph, TYPICAL_PERCENTILE)[0])
+        self._apply(self._settings)
+        self._estimate()
+        self._enqueue()
+
+    # -- from Python --------------------------------------------------------------------------------------------
+
+    @traitlets.observe("depth", "fanouts", "batch_size", "seed_choice", "percentile", "neighbors", "seed_nodes")
+    def _on_trait(self, change: Any) -> None:
+        if self._syncing:
+            return
+        name, value = change["name"], change["new"]
+        changes = {{"seed_choice": "choice", "seed_nodes": "nodes"}.get(name, name): value}
+        if name == "seed_nodes":
+            changes["choice"] = "given"
+        if name == "fanouts":
+            changes["depth"] = len(value)
+        try:
+            settings = changed(self._settings, self.graph, changes)
+        except InputError:
+            self._sync_traits()
+            raise
+        self._tell_cancelled(self._queue.cancel())
+        if not self._apply(settings):
+            self._estimate()
+        self._enqueue()
+
+    def _enqueue(self) -> None:
+        """Measure the rest in the background, on the thread that answers the views."""
+        self._queue.put(Ask(id="kernel", client="kernel", question="measure", arguments={}, progress=Progress()))
+
+    def _estimate(self) -> None:
+        """Measure one batch now."""
+        self._take(next(self._measurements()), last=False)
+
+    # -- from the views -----------------------------------------------------------------------------------------
+
+    @answers("explore")
+    def _explore(self, progress: Progress, **changes: Any) -> Mapping[str, Any]:
+        """Change the settings, show an estimate at once and exact numbers as they come."""
+        try:
+            settings = changed(self._settings, self.graph, changes)
+        except InputError as error:
+            if "node" not in changes:
+                raise
+            return {"problem": str(error), "suggestion": suggest_node(self.graph, str(changes["node"]).strip())}
+        self._apply(settings)
+        self._viewed = True
+        return self._measure(progress)
+
+    @answers("tree")
+    def _redraw(self, progress: Progress, *, node: int | None = None, draw: int = 0) -> Mapping[str, Any]:
+        """Draw the computation tree again, of the same or of another node."""
+        self._draw_tree(self.tree_node if node is None else int(node), draw)
+        return {}
+
+    @command("cancel")
+    def _cancel(self) -> None:
+        """Stop measuring; what was found so far stays."""
+        self._tell_cancelled(self._queue.cancel())
+        self._details.cancel()
+
+    # -- measuring ----------------------------------------------------------------------------------------------
+
+    def _apply(self, settings: Settings) -> bool:
+        """Take new settings; return whether the numbers stay valid. Otherwise they are to be measured again."""
+        with self.state_lock:
+            stays = self._measured is not None and settings.measures_as(self._settings)
+            deeper = settings.depth != self._settings.depth or not self._tree
+            self._settings = settings
+            if not stays:
+                self._measured = None  # of other settings
+                self._seeds = settings.seeds(self.graph, self.rng_seed)
+                self._is_exact.clear()
+                self._status = "estimating"
+            self._sync_traits()
+            self.publish({"settings": self._pack_settings(), "status": self._status})
+        if not stays or deeper:
+            root = self.tree_node if settings.choice == "random" else int(self._seeds[0])
+            self._draw_tree(root, int(self._tree.get("draw", 0)))
+        return stays
+
+    def _measurements(self) -> Iterator[Explosion]:
+        settings = self._settings
+        return iter_explosion(
+            self.graph,
+            None if settings.choice == "random" else self._seeds,
+            num_seeds=settings.batch_size,
+            fanouts=settings.all_fanouts,
+            num_batches=settings.num_batches,
+            rng_seed=self.rng_seed,
+        )
+
+    @answers("measure")
+    def _measure(self, progress: Progress) -> Mapping[str, Any]:
+        """Measure what is missing for the settings; the slower sections only where there is a view."""
+        if not self._is_exact.is_set():
+            self._measure_batches(progress)
+        if self._viewed and not progress.cancelled:
+            settings = self._settings
+            self._details.request(settings.all_fanouts, self._seeds, is_random=settings.choice == "random")
+        return {}
+
+    def _measure_batches(self, progress: Progress) -> None:
+        for result in self._measurements():
+            done, total = result.sampled.num_batches, result.num_batches
+            self._take(result, last=done == total)
+            if progress.cancelled:
+                with self.state_lock:
+                    self._status = "exact" if self._is_exact.is_set() else "cancelled"
+                    self.publish({"status": self._status, "result": pack_result(result)})
+                return
+            progress.report(done / total, f"{done} of {total} batches")
+
+    def _take(self, result: Explosion, *, last: bool) -> None:
+        """Keep a result and show it, the first and the last at once, others at most four a second."""
+        with self.state_lock:
+            self._measured = replace(result, seeds=self._settings.describe(self.graph, self._seeds))
+            self.result = self._measured.first_hops(self._settings.depth)
+            now = time.monotonic()
+            if last:
+                self._status = "exact"
+                self._is_exact.set()
+            if last or result.sampled.num_batches == 1 or now - self._shown_s > PUBLISH_EVERY_S:
+                self._shown_s = now
+                self.publish({"status": self._status, "result": pack_result(result)})
+
+    def _draw_tree(self, node: int, draw: int) -> None:
+        tree = computation_tree(self.graph, node, fanouts=self._settings.fanouts, draw=draw, rng_seed=self.rng_seed)
+        with self.state_lock:
+            self._tree = pack_tree(self.graph, tree, draw)
+            self.tree_node = node
+            self.publish({"tree": self._tree})
+
+    def _sync_traits(self) -> None:
+        """Let the traits say what the settings are, without hearing ourselves."""
+        settings = self._settings
+        self._syncing = True
+        with contextlib.ExitStack() as stack:
+            stack.callback(setattr, self, "_syncing", False)
+            self.depth, self.fanouts, self.neighbors = settings.depth, settings.fanouts, settings.neighbors
+            self.seed_nodes, self.batch_size = self._seeds, int(self._seeds.size)
+            self.seed_choice, self.percentile = settings.choice, settings.percentile
+            if self._measured is not None:
+                self.result = self._measured.first_hops(settings.depth)
+
+    def _pack_settings(self) -> dict[str, Any]:
+        first = label_of(self.graph, int(self._seeds[0]))
+        return {**self._settings.to_json(self.graph), "first_seed": first}
+
+    def _publish_detail(self, name: str, value: Mapping[str, Any]) -> None:
+        with self.state_lock:
+            self._found[name] = value
+            self.publish({"details": {name: value}})
+
+    def _publish_busy(self, name: str, fraction: float, text: str) -> None:
+        self.publish({"busy": {name: [fraction, text] if fraction < 1 else None}})
+
+    # -- what the base asks for ---------------------------------------------------------------------------------
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {
+            "graph": self._facts,
+            "settings": self._pack_settings(),
+            "status": self._status,
+            "result": None if self._measured is None else pack_result(self._measured),
+            "tree": self._tree or None,
+            "details": self._found,
+        }
+
+    def static_html(self) -> str:
+        self._is_exact.wait(WAIT_FOR_EXACT_S)
+        return static_page(self._facts, self.result)
+
+    def text_summary(self) -> str:
+        return str(self.result)
+
+    def close(self) -> None:
+        if (details := getattr(self, "_details", None)) is not None:
+            details.cancel()
+        super().close()
+
+
+def _check_graph(graph: Any) -> None:
+    findings = Findings("NeighborhoodExplorer")
+    if not hasattr(graph, "indptr"):
+        findings.add("graph", "a workbench.Graph", type(graph).__name__, "use Graph.from_pyg, from_networkx, ...")
+    elif graph.num_nodes < 1:
+        findings.add("graph", "at least one node", "an empty graph", "load a graph with nodes")
+    findings.raise_if_any()

@@ -1,0 +1,175 @@
+// The neighbourhood explorer: what a batch reads, hop by hop. The numbers come from neighborhood_explorer.py.
+import { CancelledError } from "./lib/connection.js";
+import { button, el, errorBox } from "./lib/dom.js";
+import { defineWidget } from "./lib/widget.js";
+import { buildControls } from "./neighborhood/controls.js";
+import { growthPicture, sharePicture } from "./neighborhood/growth.js";
+import { facts, remark, sentence, statusLine } from "./neighborhood/head.js";
+import { hubsPicture, saturationPicture, sizesPicture } from "./neighborhood/seeds.js";
+import css from "./neighborhood/style.css";
+import { accessCells, definitions, hopTables, memoryPicture } from "./neighborhood/tables.js";
+import { treeSummary, treeView } from "./neighborhood/tree.js";
+import { bytes, hops, int, plural, short } from "./neighborhood/words.js";
+
+const NARROW = 720;
+const ALL_PARTS = ["head", "tree", "sizes", "saturation", "hubs", "access", "component"];
+
+/** A section with a title, a line under it, and a place for its picture. */
+function section(title, sub = "") {
+  const under = el("div", { class: "nx-sub" }, sub);
+  const body = el("div", { class: "nx-picture" });
+  const heading = el("h3", {}, title);
+  return { node: el("section", { class: "nx-section" }, heading, under, body), heading, under, body };
+}
+
+function layout(model) {
+  const at = {
+    status: el("div", { class: "nx-status", role: "status" }),
+    say: el("p", { class: "nx-say" }),
+    remark: el("p", { class: "nx-sub nx-remark" }),
+    trouble: el("div", {}),
+    facts: el("div", { class: "nx-facts" }),
+    growth: section("Growth per hop"),
+    share: section("Share of the graph reached", "unique nodes within the hop ÷ all nodes"),
+    tables: el("div", { class: "nx-tables" }),
+    memory: section("Memory for the features of one batch"),
+    tree: section("Sampled computation tree"),
+    sizes: section("Size of the whole 2-hop neighbourhood", "random seeds one by one, all neighbours; click a bar to take a seed from it"),
+    saturation: section("Unique nodes against batch size", "random seeds"),
+    hubs: section("Hubs that do it", "mean neighbourhood of one random seed when these nodes are reached but not expanded"),
+    access: section("Irregular access", "how unevenly the graph is read, and what that does to caches and threads"),
+    words: el("dl", {}),
+  };
+  const { graph } = model;
+  const about = [graph.symmetric ? "undirected: every edge stands in both directions" : "directed: a node reads its in-neighbours", graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"];
+  at.top = el("div", { class: "nx-top" }, el("h2", {}, "Neighbourhood explorer"), at.status);
+  at.about = el("div", { class: "nx-sub" }, `${graph.name}, ${about.join(", ")}`);
+  return at;
+}
+
+/** Turns what a person does into questions to the kernel, and shows what came of them. */
+function asker({ connection, model, at, redraw }) {
+  const say = (text) => {
+    model.trouble = text;
+    at.trouble.replaceChildren(...(text ? [errorBox(text)] : []));
+    redraw("head");
+  };
+  const fail = (error) => { if (!(error instanceof CancelledError)) say(error.message); };
+  const explore = (changes) => connection.ask("explore", changes).then((answer) => {
+    if (!answer.problem) { say(""); return; }
+    say(answer.problem);
+    model.controls.refuse();
+    if (answer.suggestion) at.trouble.firstChild.append(el("p", { class: "nx-suggestion" }, "Did you mean ", button(answer.suggestion, { onClick: () => explore({ node: answer.suggestion }), kind: "nx-small" }), "?"));
+  }).catch(fail);
+  return {
+    explore,
+    takeSeed: (node) => explore({ nodes: [node], choice: "node" }),
+    drawAgain: () => connection.ask("tree", { draw: (model.tree?.draw ?? 0) + 1 }).catch(fail),
+    cancel: () => connection.command("cancel").catch(fail),
+  };
+}
+
+function drawHead(model, at, ask, width) {
+  const { result, settings, graph } = model;
+  at.status.replaceChildren(...statusLine(model, { onCancel: ask.cancel, onAgain: () => ask.explore({}) }));
+  if (!result) return;
+  model.controls.show(settings);
+  at.say.replaceChildren(...sentence(model));
+  at.remark.textContent = remark(model);
+  const depth = settings.depth;
+  const ratio = result.all.slots[depth] / Math.max(result.all.nodes[depth], 1);
+  at.growth.under.textContent = `At hop ${depth} the tree holds ${plural(result.all.slots[depth], "slot").replace(/^\S+/, short(result.all.slots[depth]))} over ${model.estimated ? "≈ " : ""}${int(result.all.nodes[depth])} nodes: without sharing each would be read ${ratio >= 100 ? int(ratio) : ratio.toFixed(1)} times`;
+  const stacked = width < NARROW;
+  const main = stacked ? width : Math.floor((width - 32) * 1.9 / 2.9);
+  at.growth.body.replaceChildren(growthPicture(main, model));
+  at.share.body.replaceChildren(sharePicture(stacked ? width : width - 32 - main, { ...model, stacked }));
+  at.tables.replaceChildren(...hopTables(model));
+  at.memory.node.hidden = !graph.row_bytes;
+  at.memory.under.textContent = `unique nodes × ${bytes(graph.row_bytes)}, and what fetching every tree slot would cost`;
+  if (graph.row_bytes) at.memory.body.replaceChildren(memoryPicture(width, model));
+  at.words.replaceChildren(...definitions(model));
+}
+
+function drawTree(model, at, ask, width) {
+  const tree = model.tree;
+  if (!tree) return;
+  if (model.drawnTree !== tree) {
+    model.drawnTree = tree;
+    model.treeView = treeView(at.tree.body, tree, { onSeed: ask.takeSeed });
+    at.tree.heading.textContent = `Sampled computation tree of ${tree.names[tree.node]}`;
+    at.tree.under.textContent = treeSummary(tree);
+  }
+  const focused = at.tree.body.contains(document.activeElement);
+  model.treeView.redraw(width);
+  if (focused) at.tree.body.querySelector(".nx-node")?.focus();
+}
+
+/** The sections that come later: each shows its picture, its error, or that it is being measured. */
+function drawDetail(name, model, at, ask, width) {
+  const found = model.details[name];
+  const place = at[name].body;
+  const half = width < NARROW ? width : Math.floor((width - 32) / 2);
+  if (!found) place.replaceChildren(el("p", { class: "nx-sub nx-waiting" }, model.status === "cancelled" ? "not measured" : "being measured …"));
+  else if (found.error) place.replaceChildren(errorBox(found.error));
+  else if (name === "sizes") {
+    at.sizes.under.textContent = `${plural(found.num_seeds, "random seed")}, all neighbours; click a bar to take a seed from it`;
+    place.replaceChildren(sizesPicture(half, found, ask.takeSeed));
+  } else if (name === "saturation") {
+    at.saturation.under.textContent = `random seeds, all neighbours: mean of ${plural(found.num_orders, "batch", "batches")} a size, sampled: of ${int(found.num_batches)}${model.settings.choice === "random" ? "" : "; a ring marks the chosen seeds"}`;
+    if (model.result) place.replaceChildren(saturationPicture(half, found, model));
+  } else if (name === "hubs") place.replaceChildren(hubsPicture(width, found));
+  else place.replaceChildren(el("div", { class: "nx-cells" }, accessCells(found, model.graph)));
+}
+
+export default defineWidget({
+  label: "Neighbourhood explorer",
+  css,
+  build({ root, connection, width }) {
+    const model = { ...connection.snapshot, busy: {}, trouble: "" };
+    const at = layout(model);
+    let room = width;
+    const dirty = new Set(ALL_PARTS);
+    let frame = 0;
+    const draw = () => {
+      model.estimated = model.status !== "exact";
+      if (dirty.has("head")) drawHead(model, at, ask, room);
+      if (dirty.has("head") || dirty.has("component")) at.facts.replaceChildren(...facts(model));
+      if (dirty.has("tree")) drawTree(model, at, ask, room);
+      for (const name of ["sizes", "hubs", "access", "saturation"]) if (dirty.has(name)) drawDetail(name, model, at, ask, room);
+      dirty.clear();
+      root.dataset.status = model.status;
+      root.dataset.depth = model.settings.depth;
+    };
+    const redraw = (...parts) => {
+      parts.forEach((part) => dirty.add(part));
+      frame ||= requestAnimationFrame(() => { frame = 0; draw(); });
+    };
+    const ask = asker({ connection, model, at, redraw });
+    model.controls = buildControls({ settings: model.settings, graph: model.graph, onChange: ask.explore });
+    root.classList.add("nx");
+    root.setAttribute("data-lm-suppress-shortcuts", "true"); // Enter on a button is not JupyterLab's "edit the cell"
+    at.tree.node.prepend(el("div", { class: "nx-action" }, button("Draw again", { label: "Draw another sample of the tree", onClick: ask.drawAgain, kind: "nx-small" })));
+    root.append(
+      at.top, at.about, at.say, at.remark, at.trouble, at.facts, model.controls.node,
+      el("div", { class: "nx-main" }, at.growth.node, at.share.node), at.tables, at.memory.node, at.tree.node,
+      el("div", { class: "nx-two" }, at.sizes.node, at.saturation.node), at.hubs.node, at.access.node,
+      el("details", { class: "nx-words" }, el("summary", {}, "What the numbers mean"), at.words),
+    );
+    ask.explore({});
+    return {
+      update(snapshot) { Object.assign(model, snapshot); ALL_PARTS.forEach((part) => dirty.add(part)); },
+      delta(body) {
+        for (const name of ["settings", "status", "tree"]) if (body[name]) model[name] = body[name];
+        if (body.result) model.result = body.result;
+        if (body.tree) dirty.add("tree");
+        if (body.settings || body.status || body.result) ["head", "saturation"].forEach((part) => dirty.add(part));
+        if (body.status === "cancelled") ALL_PARTS.forEach((part) => part !== "tree" && dirty.add(part));
+        if (body.busy) { Object.assign(model.busy, body.busy); dirty.add("head"); }
+        for (const [name, value] of Object.entries(body.details ?? {})) { model.details[name] = value; dirty.add(name); }
+      },
+      resize(now) { room = now; ALL_PARTS.forEach((part) => dirty.add(part)); },
+      draw,
+      destroy() { cancelAnimationFrame(frame); },
+    };
+  },
+});

@@ -1,0 +1,75 @@
+// The top of the explorer: status, the sentence, the key figures.
+import { button, el } from "../lib/dom.js";
+import { seconds } from "../lib/format.js";
+import { fanouts, hops, int, ordinal, plural, share, short } from "./words.js";
+
+const NAMES = { sizes: "sizes of single seeds", hubs: "hubs", saturation: "batch sizes", access: "access", component: "components" };
+
+/** The line at the right of the title: what is measured, how far, and what one can do about it. */
+export function statusLine({ status, result, busy, trouble }, { onCancel, onAgain }) {
+  const state = trouble ? "failed" : status;
+  const [color, word] = { exact: ["done", "Done"], estimating: ["running", "Running"], cancelled: ["paused", "Cancelled"], failed: ["failed", "Failed"] }[state];
+  const bar = (fraction) => el("span", { class: "wb-bar nx-progress", role: "progressbar", "aria-valuenow": Math.round(100 * fraction), "aria-valuemin": 0, "aria-valuemax": 100 }, el("i", { style: { width: `${100 * fraction}%` } }));
+  const cancel = button("Cancel", { label: "Cancel the measurement", onClick: onCancel, kind: "nx-small" });
+  const parts = [el("i", { class: "nx-dot", style: { background: `var(--wb-${color})` } }), el("b", { style: { color: `var(--wb-${color})` } }, word)];
+  if (state === "failed") return [...parts, "last numbers kept"];
+  if (!result) return [...parts, "measuring the first batch"];
+  const batches = plural(result.measured, "batch", "batches");
+  if (state === "estimating") return [...parts, `first batch shown, exact mean: ${result.measured} of ${batchesOf(result)}`, bar(result.measured / result.num_batches), cancel];
+  if (state === "cancelled") return [...parts, `mean of ${result.measured} of ${batchesOf(result)}`, button("Measure the rest", { onClick: onAgain, kind: "nx-small" })];
+  const [name, progress] = Object.entries(busy).find(([, value]) => value) ?? [];
+  if (name) return [...parts, `exact, ${batches}; now ${NAMES[name]}: ${progress[1]}`, bar(progress[0]), cancel];
+  return [...parts, `exact, ${batches}, ${seconds(result.elapsed_s)}`];
+}
+
+const batchesOf = (result) => plural(result.num_batches, "batch", "batches");
+const bold = (words) => el("b", {}, words);
+
+function who({ settings, result }) {
+  const count = result.num_seeds;
+  const one = count === 1;
+  if (settings.choice === "node") return ["The seed ", bold(settings.node_text)];
+  if (settings.choice === "given") return one ? ["The seed ", bold(settings.node_text)] : ["The ", bold(int(count)), " given seeds"];
+  if (settings.choice === "hub") return one ? ["The hub ", bold(settings.first_seed)] : ["The ", bold(int(count)), " largest hubs"];
+  if (settings.choice === "median") return one ? ["The median seed ", bold(settings.first_seed)] : ["A batch of ", bold(int(count)), " median seeds"];
+  if (settings.choice === "percentile") {
+    const where = `at the ${ordinal(settings.percentile)} percentile`;
+    return one ? ["The seed ", bold(settings.first_seed), ` ${where}`] : ["A batch of ", bold(int(count)), ` seeds ${where}`];
+  }
+  return one ? ["One random seed on average"] : ["A batch of ", bold(int(count)), " seeds"];
+}
+
+/** What a batch reads, in one sentence. */
+export function sentence(model) {
+  const { settings, result, graph, estimated } = model;
+  const depth = settings.depth;
+  const part = (way) => el("span", { class: `nx-mark nx-${way}` }, `${estimated ? "≈ " : ""}${share(result[way].nodes[depth] / graph.num_nodes)}`);
+  const used = fanouts(settings.fanouts.slice(0, depth));
+  const [first, second] = settings.neighbors === "all" ? ["all", "sampled"] : ["sampled", "all"];
+  const way = { all: "all neighbours", sampled: `sampled ${used}` };
+  const later = { all: "All neighbours", sampled: `Sampled ${used}` };
+  const lead = part(first);
+  lead.append(" of the graph");
+  return [...who(model), ", ", bold(hops(depth)), `, ${way[first]}: `, el("span", { class: "nx-together" }, "reads ", lead, "."), " ", el("span", { class: "nx-together" }, `${later[second]}: `, part(second), ".")];
+}
+
+/** A remark where the seeds read nothing, which is right but baffling. */
+export function remark({ result, graph }) {
+  if (result.all.edges[1] > 0) return "";
+  const them = result.num_seeds === 1 ? "This seed has" : "These seeds have";
+  if (graph.num_edges === 0) return "The graph has no edges, so nothing is read beyond the seeds.";
+  return graph.symmetric ? `${them} no neighbours: nothing is read beyond the seeds.` : `${them} no in-edges, so nothing is read beyond the seeds. For messages both ways: graph.to_undirected().`;
+}
+
+/** The key figures of the graph. */
+export function facts({ graph, details }) {
+  const component = details.component;
+  const largest = !component ? "…" : component.error ? "–" : short(component.largest);
+  return [
+    [graph.num_nodes < 1e7 ? int(graph.num_nodes) : short(graph.num_nodes), graph.num_nodes === 1 ? "node" : "nodes"],
+    [graph.num_edges < 1e7 ? int(graph.num_edges) : short(graph.num_edges), "directed edges"],
+    [graph.mean_degree.toFixed(1), "mean degree"],
+    [int(graph.hub_degree), `neighbours of ${graph.hub}`],
+    [component && !component.error && component.largest < 1e7 ? int(component.largest) : largest, "in the largest component"],
+  ].map(([value, words]) => el("div", {}, el("b", {}, value), el("span", { title: words }, words)));
+}
