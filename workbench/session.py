@@ -89,7 +89,7 @@ class Session:
         return self
 
     def close(self, *, force: bool = False) -> None:
-        """Disconnect; a local cluster ends too, unless a run or another client needs it, or in any case with `force`."""
+        """Disconnect; a local cluster ends too, unless a run or another client needs it (`force` ends it anyway)."""
         self.cluster.close(force=force)
 
     def __enter__(self) -> Session:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runkit import Launch
 
 import workbench as wb
 from workbench.runtime.run import Run
+from workbench.testing.runs import Launch
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 import pytest
-from runkit import PATIENCE_S, Launch, has_no_gap, losses, step_of, wait_for
 
 import workbench as wb
 from workbench.core.errors import InputError
 from workbench.core.events import EVENT_KINDS, of_kind
 from workbench.runtime.run_report import status_of
+from workbench.testing.runs import PATIENCE_S, Launch, has_no_gap, losses, step_of, wait_for
 
 pytestmark = pytest.mark.slow
 

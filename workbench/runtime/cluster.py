@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 from workbench.core.config import RunConfig
@@ -129,6 +131,11 @@ def is_listening(address: str) -> bool:
         return False
 
 
+def own_paths() -> list[str]:
+    """Return where this process finds modules, so that a rank finds the user's beside the notebook too."""
+    return [str(Path(path or ".").resolve()) for path in sys.path if Path(path or ".").is_dir()]
+
+
 class Cluster:
     """A Dask cluster with the workbench's plugins on it.
 
@@ -229,8 +236,10 @@ class Cluster:
 
             save_module(module, folder.path)
         folder.note_cluster(self.address)
+        options = dict(options or {})
+        options["rank"] = {"paths": own_paths()} | options.get("rank", {})
         begin = self.client.scheduler.workbench_start
-        self.client.sync(begin, run_id=folder.id, folder=str(folder.path), options=options or {})
+        self.client.sync(begin, run_id=folder.id, folder=str(folder.path), options=options)
         return self._hold(Run(folder, self.client, trusted=True))
 
     def attach(self, run_id: str) -> Run:

@@ -56,6 +56,7 @@ def _train(link: RankLink, spec: dict[str, Any]) -> dict[str, Any]:
 
     from workbench.runtime.rank_context import HostedRank
 
+    sys.path.extend(path for path in spec.get("paths", ()) if path not in sys.path)
     torch.set_num_threads(int(spec["threads"]))
     device = choose_device(spec)
     group = join_gang(link, spec, device)

@@ -21,6 +21,8 @@ from workbench.train.transport import GlooTransport, SoloTransport, Transport
 if TYPE_CHECKING:
     from workbench.gather import BatchPlan, BatchSource
 
+KEPT_CHECKPOINTS = 3  # one counts only when every rank has told the steps before it
+
 
 class HostedRank:
     """A rank of a gang, hosted by a Dask worker.
@@ -94,19 +96,22 @@ class HostedRank:
         return source  # type: ignore[no-any-return]
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """Return the state at the step from which this gang continues."""
+        """Return the state at the step from which this gang continues.
+
+        Where that file is gone (a rank that lags by several checkpoints was killed) it is the newest before it.
+        """
         resume_step = self._spec["resume_step"]
-        path = next((path for path in checkpoint.all_in(self.folder) if _step_of(path) == resume_step), None)
+        usable = [path for path in checkpoint.all_in(self.folder) if _step_of(path) <= resume_step]
         if self.rank == 0:
             _remove_beyond(self.folder, resume_step)
-        if path is None:
+        if not usable:
             return None
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        state: dict[str, Any] = torch.load(usable[-1], map_location="cpu", weights_only=True)
         return state
 
     def save_checkpoint(self, state: dict[str, Any], epoch: int, step: int) -> Path:
         """Write a state, complete or not at all."""
-        return checkpoint.save(self.folder, state, epoch, step)
+        return checkpoint.save(self.folder, state, epoch, step, keep=KEPT_CHECKPOINTS)
 
     def close(self) -> None:
         """End what makes batches."""

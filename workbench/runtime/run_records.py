@@ -232,7 +232,11 @@ Instruction = Publish | StartRanks | KillRanks | SendToRank | SetTimer | SeekHos
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """All that the run manager knows of a run; ``generation`` is -1 until the first gang starts."""
+    """All that the run manager knows of a run; ``generation`` is -1 until the first gang starts.
+
+    A checkpoint counts (``resume_step``) when every rank has told the steps before it (``told_steps``): what a rank
+    that was killed had not told yet is then told again by its successor. Until then it waits in ``saved_steps``.
+    """
 
     world_size: int
     num_samplers: int
@@ -251,6 +255,8 @@ class RunState:
     restarts: int = 0
     memory_restarts: int = 0
     resume_step: int = 0
+    saved_steps: tuple[int, ...] = ()
+    told_steps: tuple[int, ...] = ()
     step: int = 0
     elapsed_s: float = 0.0
     next_control: int = 1

@@ -59,6 +59,8 @@ def _hosts_offered(state: RunState, signal: HostsOffered) -> Result:
         failing=False,
         killed=False,
         step=state.resume_step,
+        saved_steps=(),
+        told_steps=(state.resume_step,) * state.world_size,
         heard_s=(signal.time_s,) * state.world_size,
     )
     workers = [{"rank": k, "worker": host.name, "host": host.host} for k, host in enumerate(hosts)]
@@ -88,16 +90,27 @@ def _told(state: RunState, signal: RankTold) -> Result:
         case "rank_ready":
             return _ready(state, signal, event)
         case "checkpoint_saved":
-            # Rank 0 tells it when the file is complete: only then it counts.
-            return state.with_(resume_step=int(signal.data["step"])), (event,)
-        case "step_finished" | "epoch_finished":
-            elapsed_s = float(signal.data.get("elapsed_s", state.elapsed_s))
-            return state.with_(step=max(state.step, int(signal.data["step"])), elapsed_s=elapsed_s), (event,)
+            saved = (*state.saved_steps, int(signal.data["step"]))  # rank 0 tells it when the file is complete
+            return _count_checkpoints(state.with_(saved_steps=saved)), (event,)
+        case "step_finished":
+            step = int(signal.data["step"])
+            told = tuple(step if k == signal.rank else before for k, before in enumerate(state.told_steps))
+            return _count_checkpoints(state.with_(step=max(state.step, step), told_steps=told)), (event,)
+        case "epoch_finished":
+            return state.with_(elapsed_s=float(signal.data["elapsed_s"])), (event,)
         case "run_paused":
             return _once(state, Status.RUNNING, Status.PAUSED, event)
         case "run_resumed":
             return _once(state, Status.PAUSED, Status.RUNNING, event)
     return state, (event,)
+
+
+def _count_checkpoints(state: RunState) -> RunState:
+    if not state.saved_steps:
+        return state
+    covered = [step for step in state.saved_steps if step <= min(state.told_steps)]
+    waiting = tuple(step for step in state.saved_steps if step not in covered)
+    return state.with_(saved_steps=waiting, resume_step=max([*covered, state.resume_step]))
 
 
 def _ready(state: RunState, signal: RankTold, event: Publish) -> Result:

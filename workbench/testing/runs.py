@@ -1,4 +1,4 @@
-"""What tests of runs look at and wait for."""
+"""What tests look at in a run, and how they wait for it."""
 
 from __future__ import annotations
 
