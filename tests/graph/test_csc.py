@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.core.rng import generator
 from workbench.graph import csc
 
 
@@ -82,6 +85,18 @@ def test_both_directions_join_the_same_pairs_once(case: tuple[np.ndarray, int]) 
 def test_edges_that_come_in_order_need_no_order_array() -> None:
     built = csc.build_csc(np.array([1, 2, 0]), np.array([0, 0, 1]), 3)
     assert built.order is None
+
+
+def test_scratch_memory_is_bounded() -> None:
+    num_edges = 1_000_000
+    edges = generator(0).integers(0, 50_000, size=(2, num_edges))
+    tracemalloc.start()
+    try:
+        csc.build_csc(edges[0], edges[1], 50_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * num_edges  # bytes: 8 for the result, 8 for ids of 4 bytes, the rest for the sort
 
 
 @pytest.mark.parametrize(("largest", "expected"), [(2**31 - 1, np.int32), (2**31, np.int64)])

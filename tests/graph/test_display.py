@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from workbench.graph import Graph
+from workbench.graph import Graph, SparseRows
 from workbench.graph.display import degree_bin, degree_histogram
 from workbench.testing.graphs import NAMED, karate
 
@@ -43,6 +44,14 @@ def test_html_is_well_formed_for_every_graph(name: str) -> None:
 def test_text_names_what_the_graph_has() -> None:
     assert repr(karate()) == "Graph('karate': 34 nodes, 156 edges, 34 features, 2 classes)"
     assert repr(NAMED["unlabelled"]()) == "Graph('unlabelled': 5 nodes, 8 edges)"
+
+
+def test_html_says_how_features_are_kept() -> None:
+    graph = karate()
+    assert "34 × float32, 4.52 KiB<" in graph._repr_html_()
+    assert "4.52 KiB, mapped<" in Graph.open(graph.store())._repr_html_()
+    sparse_rows = SparseRows.from_scipy(sparse.eye_array(34))
+    assert "B, sparse<" in graph.with_data(x=sparse_rows)._repr_html_()
 
 
 def test_names_from_data_are_text() -> None:

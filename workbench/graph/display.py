@@ -49,7 +49,8 @@ def graph_html(graph: Graph) -> str:
 def _features(graph: Graph) -> str:
     if graph.x is None:
         return "none"
-    return f"{graph.num_features:,} × float32, {format_bytes(graph.x.nbytes)}"
+    kept = "" if type(graph.x) is np.ndarray else ", mapped" if isinstance(graph.x, np.memmap) else ", sparse"
+    return f"{graph.num_features:,} × float32, {format_bytes(graph.x.nbytes)}{kept}"
 
 
 def _splits(graph: Graph) -> str:
@@ -105,6 +106,7 @@ _STYLE = (
     "gap: 28px; align-items: flex-start; flex-wrap: wrap; background: var(--jp-layout-color1, transparent)"
 )
 _FAINT = "color: var(--jp-ui-font-color2, gray)"
+_BAR = "#2e8bc9"  # readable on white and on black, and for every kind of colour vision
 _NUMBER = "font-variant-numeric: tabular-nums"
 
 
@@ -119,30 +121,37 @@ def _card(title: str, rows: list[Row], picture: str) -> str:
     return f'<div style="{_STYLE}"><div>{head}{grid}</div>{picture}</div>'
 
 
-def degree_picture(degrees: NDArray[np.int64], width: int = 260, height: int = 120) -> str:
+def degree_picture(degrees: NDArray[np.int64], width: int = 270, height: int = 120) -> str:
     """Return the distribution of in-degrees as SVG: nodes (log scale) in each doubling of the degree."""
     if len(degrees) == 0:
         return ""
     counts = degree_histogram(degrees)
-    tall = np.log10(counts + 1.0) / np.log10(counts.max() + 1.0)
+    label = f"In-degrees: {int((degrees == 0).sum()):,} nodes have none, the largest is {int(degrees.max()):,}"
+    size = f'viewBox="-4 -18 {width + 8} {height + 54}" width="{width + 8}" height="{height + 54}"'
+    body = _bars(counts, width, height) + _axes(counts, width, height)
+    return f'<svg role="img" aria-label="{label}" {size}>{body}</svg>'
+
+
+def _bars(counts: NDArray[np.int64], width: int, height: int) -> str:
+    tall = np.log10(counts + 1.0) / np.log10(counts.max() + 1.0) * height
     step = width / len(counts)
-    bars = "".join(
-        f'<rect x="{i * step + 1:.1f}" y="{height - share * height:.1f}" width="{max(1.0, step - 2):.1f}" '
-        f'height="{share * height:.1f}" rx="1.5" fill="#0072B2"><title>{escape(degree_bin(i))}: '
-        f"{int(count):,} nodes</title></rect>"
-        for i, (share, count) in enumerate(zip(tall.tolist(), counts.tolist(), strict=True))
+    return "".join(
+        f'<rect x="{i * step + 1:.1f}" y="{height - bar:.1f}" width="{max(1.0, step - 2):.1f}" height="{bar:.1f}" '
+        f'rx="1.5" fill="{_BAR}"><title>in-degree {degree_bin(i)}: {int(count):,} nodes</title></rect>'
+        for i, (bar, count) in enumerate(zip(tall.tolist(), counts.tolist(), strict=True))
     )
+
+
+def _axes(counts: NDArray[np.int64], width: int, height: int) -> str:
     text = 'font-size="11" fill="currentColor" opacity="0.75"'
-    axis = (
+    last = f'<text x="{width}" y="{height + 14}" {text} text-anchor="end">{degree_bin(len(counts) - 1)}</text>'
+    meaning = "in-degree (edges), doubling from bar to bar"
+    return (
         f'<line x1="0" x2="{width}" y1="{height}" y2="{height}" stroke="currentColor" opacity="0.4"/>'
-        f'<text x="0" y="{height + 14}" {text}>{degree_bin(0)}</text>'
-        f'<text x="{width}" y="{height + 14}" {text} text-anchor="end">{degree_bin(len(counts) - 1)}</text>'
-        f'<text x="{width / 2}" y="{height + 30}" {text} text-anchor="middle">in-degree (edges), each bar a doubling;'
-        " height: log of nodes</text>"
+        f'<text x="0" y="-7" {text}>nodes (log scale), tallest bar {int(counts.max()):,}</text>'
+        f'<text x="0" y="{height + 14}" {text}>{degree_bin(0)}</text>{last if len(counts) > 1 else ""}'
+        f'<text x="{width / 2}" y="{height + 30}" {text} text-anchor="middle">{meaning}</text>'
     )
-    label = f"In-degrees: {int((degrees == 0).sum())} nodes have none, the largest is {int(degrees.max())}"
-    size = f'viewBox="-4 -6 {width + 8} {height + 42}" width="{width + 8}" height="{height + 42}"'
-    return f'<svg role="img" aria-label="{label}" {size}>{bars}{axis}</svg>'
 
 
 def degree_histogram(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
