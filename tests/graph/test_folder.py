@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.core.errors import InputError
-from workbench.core.home import home_folder
 from workbench.graph import Graph, SparseRows
-from workbench.graph.folder import HEADER, arrays_of
-from workbench.testing.graphs import NAMED, karate, path, random
-
-
-def assert_same(first: Graph, second: Graph) -> None:
-    a, b = arrays_of(first), arrays_of(second)
-    assert a.keys() == b.keys()
-    for name in a:
-        assert a[name].dtype == b[name].dtype, name
-        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
-    for name in ("name", "class_names", "class_count", "num_classes", "num_features", "fingerprint"):
-        assert getattr(first, name) == getattr(second, name)
-    assert dict(first.meta) == dict(second.meta)
+from workbench.graph.folder import HEADER
+from workbench.testing.graphs import NAMED, assert_same, karate, path, random
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -106,31 +89,13 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
-@contextmanager
-def files_limited_to(num_bytes: int) -> Iterator[None]:
-    """Let the kernel refuse to write more than this into any file, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_disk_that_fills_up_leaves_the_old_graph_whole(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_leaves_the_old_graph_whole(tmp_path: Path, files_limited_to: Any) -> None:
     folder = path(5).save(tmp_path / "g")
     large = Graph.from_edge_index([[0], [1]], x=np.ones((2000, 100)))
     with files_limited_to(100_000), pytest.raises(InputError, match=r"expected a writable place with \d+ KiB free"):
         large.save(folder)
     assert_same(Graph.open(folder, verify=True), path(5))
     assert [entry.name for entry in tmp_path.iterdir()] == ["g"]
-
-
-def test_a_store_that_fills_up_says_so_and_can_be_tried_again() -> None:
-    large = Graph.from_edge_index([[0], [1]], x=np.full((2000, 100), 3.0))
-    with files_limited_to(100_000), pytest.raises(InputError, match="free some space"):
-        large.store()
-    assert_same(Graph.open(large.store(), verify=True), large)
 
 
 def findings_of(folder: Path, *, verify: bool = False) -> dict[str, str]:
@@ -173,54 +138,3 @@ def test_a_damaged_array_header_is_told(tmp_path: Path) -> None:
     content[:6] = b"\x00" * 6
     (folder / "indptr.npy").write_bytes(content)
     assert "damaged" in findings_of(folder)["indptr.npy"]
-
-
-def test_the_store_is_named_by_content_and_written_once() -> None:
-    graph = random(rng_seed=1)
-    folder = graph.store()
-    before = (folder / HEADER).stat().st_mtime_ns
-    assert folder.parent == home_folder("graphs")
-    assert random(rng_seed=1).store() == folder
-    assert Graph.open(folder).store() == folder
-    assert (folder / HEADER).stat().st_mtime_ns == before
-    assert graph.with_data(y=None, train_nodes=None).store() != folder
-
-
-def test_a_graph_that_lies_in_a_folder_already_is_not_copied(tmp_path: Path) -> None:
-    folder = random(rng_seed=2).save(tmp_path / "g")
-    opened = Graph.open(folder)
-    assert opened.store() == folder
-    path().save(folder)  # the folder holds another graph now: the opened one is still mapped
-    assert_same(Graph.open(opened.store(), verify=True), random(rng_seed=2))
-
-
-def test_a_damaged_store_is_written_anew() -> None:
-    graph = random(rng_seed=3)
-    folder = graph.store()
-    (folder / "indices.npy").unlink()
-    assert graph.store() == folder
-    assert_same(Graph.open(folder, verify=True), graph)
-
-
-STORE = """
-import sys
-from workbench.testing.graphs import random
-graph = random(2000, 20_000, rng_seed=4)
-print("ready", flush=True)
-sys.stdin.readline()
-print(graph.store(), flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_processes_that_store_the_same_graph_at_once_agree() -> None:
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    workers = [subprocess.Popen([sys.executable, "-c", STORE], **pipes) for _ in range(3)]
-    assert [worker.stdout.readline() for worker in workers] == ["ready\n"] * 3
-    for worker in workers:
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    folders = {worker.communicate(timeout=60)[0].strip() for worker in workers}
-    assert len(folders) == 1
-    assert_same(Graph.open(folders.pop(), verify=True), random(2000, 20_000, rng_seed=4))
-    assert [entry for entry in home_folder("graphs").iterdir() if "partial" in entry.name] == []

@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.core.errors import Findings, InputError
-from workbench.core.home import home_folder
 from workbench.core.units import format_bytes
 from workbench.graph.hashing import array_hash, text_hash
 from workbench.graph.node_data import Columns, Names
@@ -96,15 +95,15 @@ def save_graph(graph: Graph, path: Path) -> Path:
         findings.raise_if_any()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _aside(path) as partial:
-            _write(graph, partial)
+        with aside(path) as partial:
+            write(graph, partial)
             _swap(partial, path)
     except OSError as error:
-        _refuse(graph, path, error)
+        refuse(graph, path, error)
     return path
 
 
-def _refuse(graph: Graph, path: Path, error: OSError) -> None:
+def refuse(graph: Graph, path: Path, error: OSError) -> None:
     """Say what the file system said, with what would be needed; what was there before is untouched."""
     needed = sum(array.nbytes for array in arrays_of(graph).values())
     parent = next(folder for folder in path.parents if folder.exists())
@@ -117,7 +116,7 @@ def _refuse(graph: Graph, path: Path, error: OSError) -> None:
 
 
 @contextmanager
-def _aside(path: Path) -> Iterator[Path]:
+def aside(path: Path) -> Iterator[Path]:
     """Give a fresh folder beside `path`; whatever is still there at the end is removed."""
     partial = path.parent / f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
     partial.mkdir(mode=0o700)
@@ -127,7 +126,8 @@ def _aside(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _write(graph: Graph, folder: Path) -> None:
+def write(graph: Graph, folder: Path) -> None:
+    """Write every file of a graph into a folder that is there, the header last."""
     total = content_hash(graph)
     files = {}
     for name, array in arrays_of(graph).items():
@@ -161,44 +161,6 @@ def _swap(partial: Path, path: Path) -> None:
         old.rename(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def store_graph(graph: Graph) -> Path:
-    """Return a folder that holds exactly this graph: the one it was opened from, or one named by its content."""
-    total = content_hash(graph) if graph.folder is None else str(graph._cache["content_hash"])
-    if graph.folder is not None and _holds(graph.folder, total):
-        return graph.folder
-    path = home_folder("graphs") / total
-    if not _holds(path, total):
-        try:
-            with _aside(path) as partial:
-                _write(graph, partial)
-                _swap_in(partial, path, total)
-        except OSError as error:
-            _refuse(graph, path, error)
-    return path
-
-
-def _swap_in(partial: Path, path: Path, total: str) -> None:
-    """Give a finished folder its name, unless another process was first with the same content."""
-    if path.exists() and not _holds(path, total):  # damaged: it does not hold what its name says
-        damaged = partial.with_suffix(".damaged")
-        with suppress(OSError):  # another process may have moved it first
-            path.rename(damaged)
-        shutil.rmtree(damaged, ignore_errors=True)
-    try:
-        partial.rename(path)
-    except OSError:
-        if not _holds(path, total):
-            raise
-
-
-def _holds(path: Path, total: str) -> bool:
-    try:
-        header = read_header(path)
-    except (InputError, OSError):
-        return False
-    return bool(header["content_hash"] == total)
 
 
 def read_header(path: Path) -> dict[str, Any]:

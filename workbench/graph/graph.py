@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.graph import build, convert, csc, display, folder, hashing, parquet
+from workbench.graph import build, convert, csc, display, folder, hashing, parquet, store
 from workbench.graph.build import GraphData
 from workbench.graph.node_data import Columns, Names, frozen
 
@@ -89,12 +89,21 @@ class Graph:
 
     @classmethod
     def from_pyg(cls, data: Any, *, split: int = 0, **more: Unpack[GraphData]) -> Graph:
-        """Build from a PyG ``Data``; where its masks have several columns, `split` chooses one."""
+        """Build from a PyG ``Data``: edges, x, y, masks, and every further node or edge attribute as a column.
+
+        ``edge_weight``, ``edge_attr``, ``edge_type`` and ``edge_time`` become the edge columns ``weight``, ``attr``,
+        ``type`` and ``time``. Where masks have several columns, `split` chooses one. What `more` holds is put over
+        what `data` has.
+        """
         return cls(**convert.fields_from_pyg(data, split, more))
 
     @classmethod
     def from_networkx(cls, graph: Any, *, label: str | None = None, **more: Unpack[GraphData]) -> Graph:
-        """Build from a networkx graph (an undirected edge counts in both directions); `label` names y's attribute."""
+        """Build from a networkx graph; an undirected edge counts in both directions.
+
+        Numeric attributes that all nodes or all edges have become columns; `label` names the node attribute (of any
+        type) that becomes y, its values sorted into `class_names`.
+        """
         return cls(**convert.fields_from_networkx(graph, label, more))
 
     @classmethod
@@ -104,7 +113,16 @@ class Graph:
 
     @classmethod
     def from_parquet(cls, edges: str | Path, nodes: str | Path | None = None, **more: Unpack[GraphData]) -> Graph:
-        """Build from Parquet files: `edges` with columns source and destination, `nodes` with one row a node."""
+        """Build from Parquet files.
+
+        Parameters
+        ----------
+        edges : path
+            Columns ``source`` and ``destination``; further columns of numbers become edge data.
+        nodes : path, optional
+            One row a node: ``id`` (what edges refer to, whole numbers or text; default the row number), ``x`` (lists of
+            numbers), ``y`` or ``label``, ``split`` (train, val, test), ``name``; further columns become node data.
+        """
         return cls(**parquet.fields_from_parquet(edges, nodes, more))
 
     @classmethod
@@ -118,7 +136,7 @@ class Graph:
 
     def store(self) -> Path:
         """Return the graph's folder for other processes to map, written once under the workbench's home."""
-        return folder.store_graph(self)
+        return store.store_graph(self)
 
     def to_pyg(self) -> Any:
         """Return a PyG ``Data``, its edges in their original order."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from workbench.core.rng import generator
 from workbench.graph.datasets.karate import Karate
+from workbench.graph.folder import arrays_of
 from workbench.graph.graph import Graph
 
 Array = NDArray[Any]
@@ -122,6 +123,17 @@ def random(num_nodes: int = 200, num_edges: int = 1000, *, rng_seed: int = 0) ->
     """Uniform random edges, both ways, parallel ones and self-loops included as they fall."""
     edges = generator(rng_seed, num_nodes, num_edges).integers(0, max(1, num_nodes), size=(num_edges, 2))
     return build("random", edges, num_nodes)
+
+
+def assert_same(first: Graph, second: Graph) -> None:
+    """Assert that two graphs hold the same arrays, of the same types, under the same names."""
+    ours, theirs = arrays_of(first), arrays_of(second)
+    assert ours.keys() == theirs.keys()
+    for name, array in ours.items():
+        assert array.dtype == theirs[name].dtype, name
+        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+    for name in ("name", "class_names", "num_classes", "num_features", "fingerprint", "meta"):
+        assert getattr(first, name) == getattr(second, name), name
 
 
 NAMED: dict[str, Callable[[], Graph]] = {
