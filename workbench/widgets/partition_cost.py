@@ -1,0 +1,141 @@
+"""What a partition costs in training, and whether the better cut pays for the time to make it.
+
+The model is a full-graph GraphSAGE of two layers with halo exchange (theory: communication per epoch, halo exchange
+with the layer-0 halo features kept once). Everything here is predicted from counted rows; nothing is measured but the
+time to partition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.core.units import format_bytes, format_seconds
+from workbench.partition.quality import PartitionQuality
+from workbench.widgets.partition_results import method_in_sentence, method_label
+
+ITEMSIZE = 4  # float32
+ROUNDS = 2  # the hidden layer's rows forward, their gradients backward
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSettings:
+    """What is trained and over what: hidden width, epochs, link speed of each part in Gbit/s, width of the input."""
+
+    width: int
+    epochs: int
+    link_gbit: float
+    num_features: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeCost:
+    """Predicted cost of one partition; bytes and seconds."""
+
+    method: str
+    epoch_bytes: int
+    once_bytes: int
+    total_bytes: int
+    busiest_bytes: int
+    epoch_s: float
+    once_s: float
+    messages: int
+    partition_s: float
+    native_s: float
+
+    @property
+    def start_s(self) -> float:
+        """Seconds before the first epoch: partitioning, and the input features of the halo."""
+        return self.partition_s + self.once_s
+
+    def after(self, epochs: float) -> float:
+        """Return seconds of partitioning and transfer after a number of epochs."""
+        return self.start_s + epochs * self.epoch_s
+
+
+def exchange_cost(quality: PartitionQuality, settings: CostSettings) -> ExchangeCost:
+    """Predict the exchange of a partition.
+
+    An epoch moves ``2 H F s`` bytes (H halo rows, F hidden width, s bytes a number); its time is that of the part that
+    receives most: its halo forward, the gradients of its boundary rows backward.
+    """
+    row_bytes, rate = settings.width * ITEMSIZE, settings.link_gbit * 1e9 / 8
+    feature_bytes = settings.num_features * ITEMSIZE
+    epoch_bytes = ROUNDS * quality.comm_volume * row_bytes
+    once_bytes = quality.comm_volume * feature_bytes
+    busiest = int((quality.part_halo_nodes + quality.part_sent).max()) * row_bytes
+    busiest_once = int(np.maximum(quality.part_halo_nodes, quality.part_sent).max()) * feature_bytes
+    pairs = int(np.count_nonzero(quality.traffic)) if quality.traffic is not None else 0
+    return ExchangeCost(
+        method=quality.method,
+        epoch_bytes=epoch_bytes,
+        once_bytes=once_bytes,
+        total_bytes=once_bytes + settings.epochs * epoch_bytes,
+        busiest_bytes=busiest,
+        epoch_s=busiest / rate,
+        once_s=busiest_once / rate,
+        messages=ROUNDS * pairs,
+        partition_s=quality.elapsed_s,
+        native_s=quality.native_s,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Which of two costs wins, and when: `epochs` is None where the costs never cross."""
+
+    better: ExchangeCost
+    other: ExchangeCost
+    epochs: int | None
+    pays: bool
+    text: str
+    short: str
+
+
+def judge(costs: Sequence[ExchangeCost], settings: CostSettings) -> Verdict | None:
+    """Compare the cost that moves least with the one of the rest that is made fastest; None for a single one."""
+    if len(costs) < 2:
+        return None
+    better = min(costs, key=lambda cost: (cost.epoch_s, cost.start_s))
+    other = min((cost for cost in costs if cost is not better), key=lambda cost: (cost.partition_s, cost.epoch_s))
+    name, name_other = method_label(better.method), method_in_sentence(other.method)
+    moved = (
+        f"An epoch moves {format_bytes(better.epoch_bytes)} with {method_in_sentence(better.method)}, "
+        f"{format_bytes(other.epoch_bytes)} with {name_other}."
+    )
+    saved_s = other.epoch_s - better.epoch_s
+    if saved_s <= 0:
+        short = f"{name} and {name_other} exchange the same"
+        return Verdict(better=better, other=other, epochs=None, pays=False, text=f"{moved} {short}.", short=short)
+    extra_s = better.start_s - other.start_s
+    epochs = max(1, math.ceil(extra_s / saved_s))
+    pays = epochs <= settings.epochs
+    if extra_s <= 0:
+        why = f"{name} costs no more before the first epoch and saves {format_seconds(saved_s)} of transfer in each"
+        short = f"{name} pays off from the first epoch"
+    else:
+        why = (
+            f"{name} takes {format_seconds(max(better.partition_s - other.partition_s, 0))} longer to make and saves "
+            f"{format_seconds(saved_s)} of transfer an epoch"
+        )
+        after = f"after {epochs:,} of {settings.epochs:,} epochs"
+        short = f"{name} pays off {after}" if pays else f"{name} does not pay off within {settings.epochs:,} epochs"
+    text = f"{moved} {why}: {'it ' + short.removeprefix(name + ' ')}."
+    return Verdict(better=better, other=other, epochs=epochs, pays=pays, text=text, short=short)
+
+
+def cost_rows(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[tuple[str, list[str]]]:
+    """Return the table of costs: a label and one text a partition."""
+    return [
+        ("Bytes an epoch, all parts", [format_bytes(cost.epoch_bytes) for cost in costs]),
+        ("Once: input features of the halo", [format_bytes(cost.once_bytes) for cost in costs]),
+        (f"Bytes in {settings.epochs:,} epochs", [format_bytes(cost.total_bytes) for cost in costs]),
+        ("Busiest part, received an epoch", [format_bytes(cost.busiest_bytes) for cost in costs]),
+        (f"Transfer an epoch at {settings.link_gbit:g} Gbit/s", [format_seconds(cost.epoch_s) for cost in costs]),
+        ("Rounds and messages an epoch", [f"{ROUNDS} and {cost.messages:,}" for cost in costs]),
+        ("Time to partition, measured", [format_seconds(cost.partition_s) for cost in costs]),
+        ("\u2003of it, the partitioner itself", [format_seconds(cost.native_s) for cost in costs]),
+    ]

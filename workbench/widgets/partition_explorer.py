@@ -1,0 +1,310 @@
+"""PartitionExplorer: what a partition costs, method beside method, on the graph at hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+
+from workbench.core.errors import Cancelled, Findings
+from workbench.partition import PARTITIONERS, Partition
+from workbench.widgets.asks import Ask, AskCancelledError, Progress, answers
+from workbench.widgets.base import WorkbenchWidget, asset
+from workbench.widgets.commands import command
+from workbench.widgets.partition_cost import CostSettings
+from workbench.widgets.partition_pack import (
+    figure_rows,
+    pack_column,
+    pack_costs,
+    pack_facts,
+    pack_map,
+    pack_methods,
+)
+from workbench.widgets.partition_results import Choice, Made, Results, nodes_inside, roles
+from workbench.widgets.partition_static import static_page, summary
+from workbench.widgets.partition_words import find_node, node_facts
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+WAIT_FOR_RESULTS_S = 2.0  # a saved notebook should show results where they come that fast
+MAX_PARTS = 1024
+MAX_METHODS = 4
+WIDTHS, EPOCHS, LINKS = (16, 64, 256), (50, 200, 1000), (1, 10, 100)
+
+
+class PartitionExplorer(WorkbenchWidget):
+    """Divide a graph by several methods and see what each costs: cut, halo, balance, traffic, and whether it pays.
+
+    Every control has its attribute here: set it, and the view follows; use the view, and it changes.
+
+    Parameters
+    ----------
+    graph : Graph
+        At least two nodes; names, classes and features are optional.
+    num_parts : int
+        From 2 on.
+    methods : sequence of str
+        Names of ``PARTITIONERS``, side by side; part numbers follow those of the first by overlap.
+    rng_seed : int
+        Of every method that has one.
+    width : int
+        Hidden width of the predicted exchange.
+
+    Attributes
+    ----------
+    num_parts, methods, rng_seed, selected_part
+        The controls, as traits; ``selected_part`` may be None.
+    selected_nodes : int64 array
+        What was selected on the map with the lasso.
+    partitions : dict of str to Partition
+        What is shown, by method, with the part numbers that are shown.
+    """
+
+    _esm = asset("partition_explorer.js")
+
+    num_parts = traitlets.Int(4)
+    methods = traitlets.Tuple(("metis", "random"))
+    rng_seed = traitlets.Int(0)
+    selected_part = traitlets.Int(None, allow_none=True)
+    selected_nodes = traitlets.Any()
+
+    def __init__(
+        self,
+        graph: Graph,
+        num_parts: int = 4,
+        methods: Sequence[str] = ("metis", "random"),
+        *,
+        rng_seed: int = 0,
+        width: int = 64,
+    ) -> None:
+        methods = (methods,) if isinstance(methods, str) else tuple(methods)
+        _check(graph, num_parts, methods)
+        self.graph = graph
+        self._cost = CostSettings(width=width, epochs=200, link_gbit=1, num_features=graph.num_features)
+        self._results = Results(graph)
+        self._shown: tuple[Made, ...] = ()
+        self._error = ""
+        self._facts = pack_facts(graph)
+        self._syncing, self._viewed, self._is_ready = True, False, threading.Event()
+        super().__init__(num_parts=num_parts, methods=methods, rng_seed=rng_seed)
+        self.selected_nodes = np.zeros(0, dtype=np.int64)
+        self._syncing = False
+        self._prepare()
+
+    # -- from Python --------------------------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> dict[str, Partition]:
+        """What is shown, by method; empty until it was computed."""
+        return {made.partition.method: made.partition for made in self._shown}
+
+    @traitlets.observe("num_parts", "methods", "rng_seed", "selected_part")
+    def _on_trait(self, change: Any) -> None:
+        if self._syncing:
+            return
+        try:
+            _check(self.graph, self.num_parts, self.methods)
+            _check_part(self.selected_part, self.num_parts)
+        except ValueError:
+            self._assign(**{change["name"]: change["old"]})
+            raise
+        self._tell_cancelled(self._queue.cancel())
+        self.refresh()
+        self._prepare()
+
+    def _assign(self, **values: Any) -> None:
+        """Set traits without reacting to them."""
+        self._syncing = True
+        try:
+            for name, value in values.items():
+                setattr(self, name, value)
+        finally:
+            self._syncing = False
+
+    def _prepare(self) -> None:
+        """Compute in the background, on the thread that answers the views, whether anybody looks or not."""
+        self._is_ready.clear()
+        tell = lambda fraction, text: self.publish({"busy": [fraction, text]})  # noqa: E731
+        self._queue.put(Ask(id="kernel", client="kernel", question="prepare", arguments={}, progress=Progress(tell)))
+
+    @answers("prepare")
+    def _answer_prepare(self, progress: Progress) -> Mapping[str, Any]:
+        try:
+            self._divide(progress)
+            self._guarded(self._results.layout, progress)
+        except AskCancelledError:
+            raise
+        except Exception as error:
+            self._error = str(error)
+            raise
+        finally:
+            self._is_ready.set()
+            self.publish({"busy": None})
+        if not self._viewed:
+            self._update_unseen()
+        return {}
+
+    def _update_unseen(self) -> None:
+        """Put the results into outputs that no page has drawn yet: a notebook that runs without a browser."""
+        data, metadata = self._repr_mimebundle_()
+        for handle in self._display_handles:
+            handle.update(data, raw=True, metadata=metadata)
+
+    def _ipython_display_(self) -> None:
+        self._is_ready.wait(WAIT_FOR_RESULTS_S)
+        super()._ipython_display_()
+
+    # -- computing ----------------------------------------------------------------------------------------------
+
+    def _guarded(self, work: Any, *arguments: Any) -> Any:
+        try:
+            return work(*arguments)
+        except Cancelled as error:
+            raise AskCancelledError from error
+
+    def _divide(self, progress: Progress) -> tuple[Made, ...]:
+        """Return the partitions that the settings ask for, part numbers matched to the first."""
+        choices = [Choice(method=method, num_parts=self.num_parts, rng_seed=self.rng_seed) for method in self.methods]
+        made = []
+        for index, choice in enumerate(choices):
+            progress.raise_if_cancelled()
+            self._guarded(self._results.made, choice, progress, index / len(choices))
+            made.append(self._guarded(self._results.matched, choice, choices[0], progress))
+        self._shown, self._error = tuple(made), ""
+        return self._shown
+
+    def _others(self, made: Made) -> list[Made]:
+        return [other for other in self._shown if other is not made]
+
+    # -- from the views -----------------------------------------------------------------------------------------
+
+    @answers("partition")
+    def _answer_partition(
+        self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int
+    ) -> Mapping[str, Any]:
+        self._viewed = True
+        _check(self.graph, num_parts, tuple(methods))
+        changed = (tuple(methods), num_parts, rng_seed) != (self.methods, self.num_parts, self.rng_seed)
+        self._assign(methods=tuple(methods), num_parts=num_parts, rng_seed=rng_seed)
+        if self.selected_part is not None and self.selected_part >= num_parts:
+            self._assign(selected_part=None)
+        shown = self._divide(progress)
+        if changed:
+            self.refresh()
+        width = self._cost.width
+        return {
+            "columns": [pack_column(made, self._others(made), width) for made in shown],
+            "costs": pack_costs(self.graph, shown, self._cost),
+        }
+
+    @answers("map")
+    def _answer_map(self, progress: Progress) -> Mapping[str, Any]:
+        cached = self._results.has_layout
+        placed = self._guarded(self._results.layout, progress)
+        return {**pack_map(self.graph, placed), "cached": cached}
+
+    @answers("cost")
+    def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:
+        _check_cost(width, epochs, link_gbit)
+        self._cost = CostSettings(width=width, epochs=epochs, link_gbit=link_gbit, num_features=self.graph.num_features)
+        others = [self._others(made) for made in self._shown]
+        figures = [
+            figure_rows(made.quality, rest[0].quality if rest else None, width)
+            for made, rest in zip(self._shown, others, strict=True)
+        ]
+        return {"costs": pack_costs(self.graph, self._shown, self._cost), "figures": figures}
+
+    @answers("roles")
+    def _answer_roles(self, progress: Progress, *, part: int | None) -> Mapping[str, Any]:
+        """Return what each node is to a part, in every partition; and remember the part as the selected one."""
+        _check_part(part, self.num_parts)
+        changed = part != self.selected_part
+        self._assign(selected_part=part)
+        found = []
+        for made in self._shown if part is not None else ():
+            progress.raise_if_cancelled()
+            found.append(roles(made.partition, part or 0))
+        if changed:
+            self.refresh()
+        return {"part": part, "roles": found}
+
+    @answers("node")
+    def _answer_node(self, _progress: Progress, *, query: Any) -> Mapping[str, Any]:
+        return node_facts(self._results, self._shown, find_node(self.graph, query), self.selected_part)
+
+    @answers("lasso")
+    def _answer_lasso(self, progress: Progress, *, polygon: Sequence[float]) -> Mapping[str, Any]:
+        """Select the nodes inside a polygon [x0, y0, x1, y1, ...] of layout coordinates; an empty one selects none."""
+        corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
+        positions = self._guarded(self._results.layout, progress).positions
+        inside = nodes_inside(positions, corners) if len(corners) >= 3 else np.zeros(0, dtype=np.int64)
+        self.selected_nodes = inside
+        return {"num_nodes": len(inside), "node_ids": inside.astype(np.uint32)}
+
+    @command("cancel")
+    def _command_cancel(self) -> None:
+        self._tell_cancelled(self._queue.cancel())
+
+    # -- display ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {
+            "facts": self._facts,
+            "available": pack_methods(),
+            "settings": {
+                "methods": list(self.methods),
+                "num_parts": self.num_parts,
+                "rng_seed": self.rng_seed,
+                "selected_part": self.selected_part,
+            },
+            "cost": {"width": self._cost.width, "epochs": self._cost.epochs, "link_gbit": self._cost.link_gbit},
+            "choices": {
+                "widths": sorted({*WIDTHS, self._cost.width}),
+                "epochs": list(EPOCHS),
+                "links": list(LINKS),
+                "max_parts": min(MAX_PARTS, self.graph.num_nodes),
+                "max_methods": MAX_METHODS,
+            },
+        }
+
+    def static_html(self) -> str:
+        return static_page(self.graph, self._shown, self._cost, self._results, self._error)
+
+    def text_summary(self) -> str:
+        return summary(self.graph, self._shown, self._cost, self._error)
+
+
+def _check(graph: Graph, num_parts: Any, methods: tuple[str, ...]) -> None:
+    findings = Findings("PartitionExplorer")
+    if graph.num_nodes < 2:
+        findings.add("graph", "at least two nodes", graph.num_nodes, "explore a larger graph")
+    elif isinstance(num_parts, bool) or not isinstance(num_parts, (int, np.integer)):
+        findings.add("num_parts", "a whole number", repr(num_parts), "pass num_parts=4")
+    elif not 2 <= num_parts <= min(MAX_PARTS, graph.num_nodes):
+        limit = min(MAX_PARTS, graph.num_nodes)
+        findings.add("num_parts", f"2 to {limit:,}", num_parts, "pass num_parts=4")
+    if not 1 <= len(methods) <= MAX_METHODS or len(set(methods)) != len(methods):
+        findings.add("methods", f"1 to {MAX_METHODS} different names", list(methods), 'pass ("metis", "random")')
+    for method in methods:
+        if method not in PARTITIONERS.names():
+            findings.add("methods", f"names of {list(PARTITIONERS.names())}", repr(method), "correct the name")
+    findings.raise_if_any()
+
+
+def _check_part(part: int | None, num_parts: int) -> None:
+    if part is not None and not 0 <= part < num_parts:
+        findings = Findings("PartitionExplorer")
+        findings.add("selected_part", f"0 to {num_parts - 1}, or None", part, "select a part that is shown")
+        findings.raise_if_any()
+
+
+def _check_cost(width: int, epochs: int, link_gbit: float) -> None:
+    findings = Findings("PartitionExplorer")
+    for name, value in (("width", width), ("epochs", epochs), ("link_gbit", link_gbit)):
+        if not value > 0:
+            findings.add(name, "more than 0", value, f"choose a larger {name}")
+    findings.raise_if_any()

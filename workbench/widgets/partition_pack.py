@@ -1,0 +1,240 @@
+"""The partition explorer's state as JSON and arrays: facts of the graph, the map, one column a method, the costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.rng import generator
+from workbench.core.units import format_bytes, format_count
+from workbench.graph.layout import GraphLayout
+from workbench.partition import PARTITIONERS
+from workbench.partition.quality import PartitionQuality
+from workbench.widgets.partition_cost import CostSettings, cost_rows, exchange_cost, judge
+from workbench.widgets.partition_results import Made, method_in_sentence, method_label
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+MAX_EDGES = 200_000  # drawn; more are sampled, and the widget says so
+MAX_EDGES_OF_LARGE = 100_000  # the same for a graph of more nodes than LARGE: the payload stays under 8 MB
+LARGE = 500_000
+NO_CLASS = 255
+SAME = 0.005  # two figures that differ by less are the same to a reader
+
+
+def pack_facts(graph: Graph) -> dict[str, Any]:
+    """Return what the header says of the graph."""
+    symmetric = graph.is_symmetric()
+    degrees = graph.in_degrees()
+    pairs = graph.num_edges // 2
+    edges = f"edges, {format_count(graph.num_edges)} directed" if symmetric else "directed edges"
+    mean = graph.num_edges / graph.num_nodes
+    classes = f", {graph.num_classes} classes" if graph.num_classes else ""
+    tiles = [
+        [format_count(graph.num_nodes), "nodes", ""],
+        [format_count(pairs if symmetric else graph.num_edges), *_split(edges)],
+        [f"{mean:.2f}", "mean degree", f", max {format_count(int(degrees.max(initial=0)))}"],
+        [format_count(graph.num_features), "features", classes],
+        [format_count(len(graph.train_nodes)), "training nodes", ""],
+    ]
+    return {
+        "name": graph.name,
+        "tiles": tiles,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "symmetric": symmetric,
+        "num_features": graph.num_features,
+        "num_classes": graph.num_classes,
+        "has_classes": _classes(graph) is not None,
+        "has_train": bool(len(graph.train_nodes)),
+        "class_names": [str(name) for name in (graph.class_names or ())][:NO_CLASS],
+    }
+
+
+def _split(text: str) -> list[str]:
+    head, comma, rest = text.partition(",")
+    return [head, comma + rest]
+
+
+def pack_methods() -> list[dict[str, str]]:
+    """Return every registered method with its name for people and its summary."""
+    return [{"key": entry.name, "label": method_label(entry.name), "summary": entry.summary} for entry in PARTITIONERS]
+
+
+def _classes(graph: Graph) -> np.ndarray | None:
+    y = graph.y
+    if y is None or y.ndim != 1 or not np.issubdtype(y.dtype, np.integer) or not graph.num_classes:
+        return None
+    return np.where(y < 0, NO_CLASS, y % NO_CLASS).astype(np.uint8)
+
+
+def pack_map(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
+    """Return positions (uint16 pairs), drawn edges (uint32 pairs), classes and training bits."""
+    edges, num_pairs = drawn_edges(graph)
+    train = np.zeros(graph.num_nodes, dtype=np.bool_)
+    train[graph.train_nodes] = True
+    return {
+        "positions": np.rint(placed.positions * 65535).astype(np.uint16),
+        "edges": edges,
+        "num_pairs": num_pairs,
+        "sampled": len(edges) < num_pairs,
+        "classes": _classes(graph),
+        "train": np.packbits(train),
+        "strip_y": placed.strip_y,
+        "num_small_components": placed.num_small_components,
+        "num_small_nodes": placed.num_small_nodes,
+    }
+
+
+def drawn_edges(graph: Graph) -> tuple[np.ndarray, int]:
+    """Return the edges to draw (uint32 pairs; a uniform sample where there are too many), and how many there are."""
+    symmetric = graph.is_symmetric()
+    limit = MAX_EDGES_OF_LARGE if graph.num_nodes > LARGE else MAX_EDGES
+    num_pairs = graph.num_edges // 2 if symmetric else graph.num_edges
+    if num_pairs <= limit:
+        edge_ids = np.arange(graph.num_edges)
+    else:
+        wanted = int(limit * (2.1 if symmetric else 1.0))  # half of a symmetric graph's edges are the other direction
+        edge_ids = np.unique(generator(0, graph.num_edges).integers(0, graph.num_edges, wanted))
+    destination = np.searchsorted(graph.indptr, edge_ids, side="right") - 1
+    pairs = np.stack([graph.indices[edge_ids], destination], axis=1)
+    if symmetric:
+        pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    return np.ascontiguousarray(pairs[:limit], dtype=np.uint32), num_pairs
+
+
+def pack_column(made: Made, others: Sequence[Made], width: int) -> dict[str, Any]:
+    """Return everything that is shown of one partition; `others` are those it is compared with, the first counts."""
+    quality, divided = made.quality, made.partition
+    narrow = np.uint8 if divided.num_parts <= 256 else np.uint16
+    cut = quality.edge_cut if quality.edge_cut_pairs is None else quality.edge_cut_pairs
+    recursive = divided.method == "metis" and divided.params.get("scheme") == "auto" and divided.num_parts <= 8
+    return {
+        "method": divided.method,
+        "label": method_label(divided.method),
+        "name": method_in_sentence(divided.method),
+        "sub": _subtitle(divided.method, recursive),
+        "num_parts": divided.num_parts,
+        "cut": cut,
+        "cut_ratio": quality.edge_cut_ratio,
+        "figures": figure_rows(quality, others[0].quality if others else None, width),
+        "against": method_in_sentence(others[0].partition.method) if others else None,
+        "repaired": list(divided.repaired_parts),
+        "nodes": quality.part_nodes,
+        "in_edges": quality.part_in_edges,
+        "train": quality.part_train_nodes,
+        "halo": quality.part_halo_nodes,
+        "boundary": quality.part_boundary_nodes,
+        "traffic": quality.traffic,
+        "cut_edges": quality.cut_edges,
+        "assignment": divided.assignment.astype(narrow),
+        "elapsed_s": quality.elapsed_s,
+    }
+
+
+def _subtitle(method: str, recursive: bool) -> str:
+    if method == "metis":
+        return "recursive bisection, cut, nodes balanced" if recursive else "k-way, cut, nodes balanced"
+    summaries = {
+        "random": "uniform, no balance asked",
+        "contiguous": "blocks of node ids",
+        "hash": "hash of the node id",
+    }
+    return summaries.get(method) or PARTITIONERS.entry(method).summary
+
+
+def figure_rows(quality: PartitionQuality, other: PartitionQuality | None, width: int) -> list[dict[str, Any]]:
+    """Return the table of quality: label, text, meaning, and how it compares with the other partition."""
+    figures = [(figure.label, figure.text, figure.value, figure.meaning, figure.name) for figure in quality.figures()]
+    num_bytes = quality.bytes_per_layer(width)
+    label = f"Bytes a layer, width {width}, float32"
+    figures.insert(4, (label, format_bytes(num_bytes), num_bytes, "rows exchanged a layer times the width", "bytes"))
+    rows = []
+    for label, text, value, meaning, name in figures:
+        row: dict[str, Any] = {"name": name, "label": label, "text": text, "meaning": meaning}
+        if other is not None:
+            theirs = other.bytes_per_layer(width) if name == "bytes" else getattr(other, name)
+            row["verdict"], row["kind"] = compare(value, theirs)
+        rows.append(row)
+    return rows
+
+
+def compare(value: float, other: float) -> tuple[str, str]:
+    """Say in words how a figure compares with another, less being better: (text, better | worse | same)."""
+    if value == other or (other and abs(value / other - 1) < SAME):
+        return "= same", "same"
+    if not value or not other:
+        return ("better, none", "better") if not value else ("worse, against none", "worse")
+    ratio, better = value / other, value < other
+    if 2 / 3 <= ratio <= 1.5:
+        text = f"{abs(ratio - 1) * 100:.0f}% {'less' if better else 'more'}"
+    else:
+        factor = 1 / ratio if better else ratio
+        shown = f"{float(f'{factor:.2g}'):,.0f}" if factor >= 1000 else f"{factor:.3g}"
+        text = f"{shown}× {'less' if better else 'more'}"
+    return f"{'▲ better' if better else '▼ worse'}, {text}", "better" if better else "worse"
+
+
+def pack_costs(graph: Graph, made: Sequence[Made], settings: CostSettings) -> dict[str, Any]:
+    """Return the predicted costs: the verdict, the table, and the lines of time against epochs."""
+    costs = [exchange_cost(one.quality, settings) for one in made]
+    verdict = judge(costs, settings)
+    model = f"{graph.num_features:,} → {settings.width} → {max(graph.num_classes, 1)}"
+    return {
+        "settings": {"width": settings.width, "epochs": settings.epochs, "link_gbit": settings.link_gbit},
+        "model": f"2-layer GraphSAGE {model}, full graph, halo exchange, float32; predicted",
+        "labels": [method_label(cost.method) for cost in costs],
+        "rows": [[label, *texts] for label, texts in cost_rows(costs, settings)],
+        "lines": [[cost.start_s, cost.after(settings.epochs)] for cost in costs],
+        "verdict": None if verdict is None else verdict.text,
+        "short": None if verdict is None else verdict.short,
+        "pays": bool(verdict and verdict.pays),
+        "crossing": _crossing(verdict, settings),
+        "lead": lead_sentence(made, settings),
+    }
+
+
+def _crossing(verdict: Any, settings: CostSettings) -> list[float] | None:
+    """Return (epochs, seconds) where the lines of the verdict cross, if they do inside the chart."""
+    if verdict is None or verdict.epochs is None or verdict.epochs > settings.epochs:
+        return None
+    extra_s = verdict.better.start_s - verdict.other.start_s
+    at = extra_s / (verdict.other.epoch_s - verdict.better.epoch_s)
+    return [at, verdict.better.after(at)] if at > 0 else None
+
+
+def lead_sentence(made: Sequence[Made], settings: CostSettings) -> str:
+    """Say first what matters: how much is cut and exchanged, whether it pays, and where the best one is weakest."""
+    best = min(made, key=lambda one: one.quality.comm_volume)
+    quality = best.quality
+    name = method_label(best.partition.method)
+    text = f"{name} cuts {quality.edge_cut_ratio * 100:.1f}% of the edges"
+    rest = [one for one in made if one is not best]
+    if rest:
+        others = ", ".join(
+            f"{method_in_sentence(one.partition.method)} {one.quality.edge_cut_ratio * 100:.1f}%" for one in rest
+        )
+        rows = " or ".join(format_count(one.quality.comm_volume) for one in rest)
+        text += f", {others}: a layer exchanges {format_count(quality.comm_volume)} rows instead of {rows}."
+    else:
+        text += f": a layer exchanges {format_count(quality.comm_volume)} rows."
+    verdict = judge([exchange_cost(one.quality, settings) for one in made], settings)
+    if verdict is not None:
+        text += f" {verdict.short}."
+    return f"{text} {_weakest(quality)}".strip()
+
+
+def _weakest(quality: PartitionQuality) -> str:
+    measures: Mapping[str, tuple[float, np.ndarray]] = {
+        "nodes": (quality.node_balance, quality.part_nodes),
+        "in-edges": (quality.edge_balance, quality.part_in_edges),
+        "training nodes": (quality.train_balance, quality.part_train_nodes),
+        "halo": (quality.halo_balance, quality.part_halo_nodes),
+    }
+    name, (value, counts) = max(measures.items(), key=lambda item: item[1][0])
+    if value < 1.1:
+        return ""
+    return f"Its weakest balance: {name}, {(value - 1) * 100:.0f}% above the mean in part {int(counts.argmax())}."

@@ -1,0 +1,139 @@
+"""What the partition explorer has computed: the layout, partitions by method, and what belongs to one node."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.graph.csc import transpose
+from workbench.graph.layout import GraphLayout, lay_out
+from workbench.partition import PARTITIONERS, Partition, partition
+from workbench.partition.quality import PartitionQuality
+from workbench.widgets.asks import Progress
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+MAX_KEPT = 16  # partitions kept, the least recently used goes first
+REST, INNER, BOUNDARY, HALO = range(4)  # what a node is to the selected part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which partition: the name of a method, the number of parts, the seed."""
+
+    method: str
+    num_parts: int
+    rng_seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Made:
+    """A partition with its quality."""
+
+    partition: Partition
+    quality: PartitionQuality
+
+
+class _Signal:
+    """An ask's progress as the cancel signal of long work."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def is_set(self) -> bool:
+        return self._progress.cancelled
+
+
+class Results:
+    """Computes once and remembers; used by one thread at a time, the one that answers the views."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._made: OrderedDict[Choice, Made] = OrderedDict()
+        self._layout: GraphLayout | None = None
+        self._out_edges: tuple[np.ndarray, np.ndarray] | None = None
+
+    def has(self, choice: Choice) -> bool:
+        return choice in self._made
+
+    def made(self, choice: Choice, progress: Progress, fraction: float = 0.0) -> Made:
+        """Return the partition of a choice; `fraction` is told while it is being made."""
+        if choice not in self._made:
+            progress.report(fraction, f"{method_label(choice.method)}: dividing {self.graph.num_nodes:,} nodes")
+            params: dict[str, Any] = {}
+            if any(info.name == "rng_seed" for info in PARTITIONERS.entry(choice.method).params):
+                params["rng_seed"] = choice.rng_seed
+            divided = partition(self.graph, choice.num_parts, choice.method, cancel=_Signal(progress), **params)
+            self._made[choice] = Made(partition=divided, quality=divided.quality())
+            while len(self._made) > MAX_KEPT:
+                self._made.popitem(last=False)
+        self._made.move_to_end(choice)
+        return self._made[choice]
+
+    def matched(self, choice: Choice, reference: Choice, progress: Progress) -> Made:
+        """Return a partition with the part numbers that overlap those of `reference` most."""
+        made, other = self.made(choice, progress), self.made(reference, progress)
+        if choice == reference:
+            return made
+        matched = made.partition.matched_to(other.partition)
+        return Made(partition=matched, quality=matched.quality())
+
+    def layout(self, progress: Progress) -> GraphLayout:
+        """Return where the nodes are drawn."""
+        if self._layout is None:
+            self._layout = lay_out(self.graph, progress=progress.report, cancel=_Signal(progress))
+        return self._layout
+
+    @property
+    def has_layout(self) -> bool:
+        return self._layout is not None
+
+    def readers(self, node: int, assignment: np.ndarray) -> np.ndarray:
+        """Return the parts other than its own that read a node: int, ascending."""
+        if self._out_edges is None:
+            graph = self.graph
+            symmetric = graph.is_symmetric()
+            self._out_edges = (graph.indptr, graph.indices) if symmetric else transpose(graph.indptr, graph.indices)
+        indptr, indices = self._out_edges
+        parts = np.unique(assignment[indices[indptr[node] : indptr[node + 1]]])
+        return parts[parts != assignment[node]]
+
+
+def roles(divided: Partition, part: int) -> np.ndarray:
+    """Return what every node is to one part: uint8 (n,), REST, INNER, BOUNDARY or HALO."""
+    members = divided.part(part)
+    role = np.zeros(divided.graph.num_nodes, dtype=np.uint8)
+    role[members.inner_nodes] = INNER
+    role[members.boundary_nodes] = BOUNDARY
+    role[members.halo_nodes] = HALO
+    return role
+
+
+def nodes_inside(positions: np.ndarray, polygon: np.ndarray) -> np.ndarray:
+    """Return the ids of the nodes inside a polygon (even-odd rule): int64, ascending."""
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    near = np.flatnonzero(((positions >= low) & (positions <= high)).all(axis=1))
+    x, y = positions[near].T.astype(np.float64)
+    inside = np.zeros(len(near), dtype=np.bool_)
+    for (x1, y1), (x2, y2) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        if y1 != y2:
+            inside ^= ((y1 > y) != (y2 > y)) & (x < (x2 - x1) * (y - y1) / (y2 - y1) + x1)
+    return near[inside].astype(np.int64)
+
+
+_ACRONYMS = {"metis", "ldg", "dbh", "hdrf", "bfs"}
+
+
+def method_label(method: str) -> str:
+    """Return the name of a method for people: ``metis`` is METIS, ``label_propagation`` Label propagation."""
+    return method.upper() if method in _ACRONYMS else method.replace("_", " ").capitalize()
+
+
+def method_in_sentence(method: str) -> str:
+    """Return the name of a method inside a sentence."""
+    label = method_label(method)
+    return label if label.isupper() else label.lower()

@@ -1,0 +1,173 @@
+"""The partition explorer without scripts: maps as small PNGs, figures and costs as tables."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.core.units import format_count
+from workbench.widgets.figures import chip, figure, picture, svg_text, table, text_of
+from workbench.widgets.partition_cost import CostSettings
+from workbench.widgets.partition_pack import drawn_edges, figure_rows, lead_sentence, pack_costs, pack_facts
+from workbench.widgets.partition_results import Made, Results, method_in_sentence, method_label
+from workbench.widgets.theme import PART_COLORS, part_color, viridis
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+MAP_WIDTH, MAP_HEIGHT = 452, 400
+MAX_MATRIX_PARTS = 8
+MAX_STATIC_EDGES = 8_000
+
+
+def summary(graph: Graph, shown: Sequence[Made], settings: CostSettings, error: str) -> str:
+    """Return the explorer in words."""
+    head = f"Partition explorer: {graph.name}, {graph.num_nodes:,} nodes, {graph.num_edges:,} directed edges"
+    if error:
+        return f"{head}\n{error}"
+    if not shown:
+        return f"{head}\nThe partitions are being computed."
+    lines = [head + f", {shown[0].partition.num_parts} parts", lead_sentence(shown, settings)]
+    for made in shown:
+        figures = "; ".join(f"{one.label} {one.text}" for one in made.quality.figures())
+        lines.append(f"{method_label(made.partition.method)}: {figures}")
+    return "\n".join(lines)
+
+
+def static_page(graph: Graph, shown: Sequence[Made], settings: CostSettings, results: Results, error: str) -> str:
+    """Return the picture of what is shown."""
+    if not shown:
+        words = "".join(f"<p>{text_of(line)}</p>" for line in summary(graph, shown, settings, error).split("\n"))
+        return figure(words, label="Partition explorer", style="partition_explorer")
+    facts = pack_facts(graph)
+    tiles = "".join(
+        f"<div><b>{text_of(value)}</b><small>{text_of(unit + more)}</small></div>"
+        for value, unit, more in facts["tiles"]
+    )
+    head = (
+        f'<div class="pe-top"><h2>Partition explorer</h2><span>{text_of(graph.name)}, '
+        f"{shown[0].partition.num_parts} parts</span></div>"
+        f'<p class="pe-lead">{text_of(lead_sentence(shown, settings))}</p><div class="pe-facts">{tiles}</div>'
+    )
+    columns = "".join(_column(graph, made, shown, settings, results) for made in shown)
+    body = f'{head}<div class="pe-columns">{columns}</div>{_costs(graph, shown, settings)}'
+    return figure(body, label="Partition explorer", style="partition_explorer")
+
+
+def _column(graph: Graph, made: Made, shown: Sequence[Made], settings: CostSettings, results: Results) -> str:
+    quality, name = made.quality, method_label(made.partition.method)
+    others = [other for other in shown if other is not made]
+    other = others[0] if others else None
+    rows = figure_rows(quality, other.quality if other else None, settings.width)
+    heads = ["Quality", name] + ([f"against {method_in_sentence(other.partition.method)}"] if other else [])
+    cells = [
+        [text_of(row["label"]), f"<b>{text_of(row['text'])}</b>"]
+        + ([f'<span class="pe-{row["kind"]}">{text_of(row["verdict"])}</span>'] if other else [])
+        for row in rows
+    ]
+    cut = quality.edge_cut if quality.edge_cut_pairs is None else quality.edge_cut_pairs
+    head = (
+        f'<div class="pe-map-head"><h3>{text_of(name)}</h3><span class="pe-cut"><b>{format_count(cut)}</b> '
+        f"<small>edges cut, {quality.edge_cut_ratio * 100:.1f}% of all</small></span></div>"
+    )
+    quality_table = table(heads, cells, label=f"Quality of {name}", num=(1, 2))
+    return f"<div>{head}{_map(graph, made, results)}{_matrix(made)}{quality_table}</div>"
+
+
+def _costs(graph: Graph, shown: Sequence[Made], settings: CostSettings) -> str:
+    costs = pack_costs(graph, shown, settings)
+    rows = [[text_of(row[0]), *(f"<b>{text_of(cell)}</b>" for cell in row[1:])] for row in costs["rows"]]
+    verdict = f'<p class="pe-verdict">{text_of(costs["verdict"])}</p>' if costs["verdict"] else ""
+    body = table(["", *costs["labels"]], rows, label="What it costs", num=range(1, len(shown) + 1))
+    return f'<div class="pe-cost"><h3>What it costs</h3><small>{text_of(costs["model"])}</small>{verdict}{body}</div>'
+
+
+def _matrix(made: Made) -> str:
+    """Return the traffic matrix of a few parts as a picture."""
+    traffic, parts = made.quality.traffic, made.partition.num_parts
+    if traffic is None or parts > MAX_MATRIX_PARTS or not traffic.any():
+        return ""
+    side, left, top = 44, 36, 36
+    high = float(np.log(max(traffic.max(), 2)))
+    drawn = [svg_text(left + parts * side / 2, 11, "owner, sends", anchor="middle")]
+    for i in range(parts):
+        x, y = left + i * side, top + i * side
+        drawn.append(f'<rect x="{x + 10}" y="19" width="10" height="10" rx="2" style="fill:{part_color(i)}"/>')
+        drawn.append(svg_text(x + 24, 28, i))
+        drawn.append(f'<rect x="10" y="{y + 16}" width="10" height="10" rx="2" style="fill:{part_color(i)}"/>')
+        drawn.append(svg_text(24, y + 25, i))
+        for j in range(parts):
+            rows = int(traffic[i, j])
+            fill = "var(--wb-track)" if i == j else viridis(float(np.log(max(rows, 1))) / high)
+            box = f'x="{left + j * side}" y="{y}" width="{side - 2}" height="{side - 2}" rx="2"'
+            drawn.append(f'<rect {box} fill="{fill}"/>')
+            words = "own" if i == j else format_count(rows)
+            ink = "" if i == j else ("#111418" if np.log(max(rows, 1)) / high > 0.6 else "#ffffff")
+            place = (left + (j + 0.5) * side - 1, y + side / 2 + 3)
+            drawn.append(svg_text(*place, words, anchor="middle", cls="pe-cell", fill=ink))
+    size = left + parts * side
+    label = f"Traffic matrix of {method_label(made.partition.method)}, rows read a layer"
+    return f"<h4>Traffic matrix, rows a layer</h4>{picture(size, size, label, ''.join(drawn))}"
+
+
+def _map(graph: Graph, made: Made, results: Results) -> str:
+    if not results.has_layout:
+        return ""
+    from workbench.widgets.asks import Progress
+
+    placed = results.layout(Progress())
+    image = _draw(graph, placed.positions, made.partition.assignment)
+    name, parts = method_label(made.partition.method), made.partition.num_parts
+    label = f"Map of {graph.name} by {name}: nodes coloured by part"
+    key = " ".join(f'<span class="wb-name">{chip(part_color(i))}{i}</span>' for i in range(min(parts, 8)))
+    source = f"data:image/png;base64,{base64.b64encode(image).decode()}"
+    return (
+        f'<img class="pe-still" src="{source}" alt="{text_of(label)}" width="{MAP_WIDTH}"><p class="pe-key">{key}</p>'
+    )
+
+
+def _draw(graph: Graph, positions: np.ndarray, assignment: np.ndarray) -> bytes:
+    """Draw nodes over edges into an indexed PNG with a transparent ground, readable on light and dark."""
+    canvas = np.zeros((MAP_HEIGHT, MAP_WIDTH), dtype=np.uint8)
+    places = positions * [MAP_WIDTH - 5, -(MAP_HEIGHT - 5)] + [2, MAP_HEIGHT - 3]
+    edges, _ = drawn_edges(graph)
+    edges = edges[:: max(1, len(edges) // MAX_STATIC_EDGES)].astype(np.int64)
+    steps = np.linspace(0, 1, 64)[:, None, None]
+    lines = places[edges[:, 0]] * (1 - steps) + places[edges[:, 1]] * steps
+    x, y = np.rint(lines.reshape(-1, 2)).astype(np.int64).T
+    hits = np.bincount(y * MAP_WIDTH + x, minlength=canvas.size).reshape(canvas.shape)
+    canvas[hits > 0] = 9
+    x, y = np.rint(places).astype(np.int64).T
+    for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)) if len(places) < 50_000 else ((0, 0),):
+        canvas[y + dy, x + dx] = 1 + assignment % 8
+    palette = [(0, 0, 0, 0), *(_rgba(color, 255) for color in PART_COLORS), (128, 136, 144, 90)]
+    return encode_png(canvas, palette)
+
+
+def _rgba(color: str, alpha: int) -> tuple[int, int, int, int]:
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return red, green, blue, alpha
+
+
+def encode_png(pixels: np.ndarray, palette: Sequence[tuple[int, int, int, int]]) -> bytes:
+    """Return an indexed PNG of uint8 pixels (height, width) with an RGBA palette."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width = pixels.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1)  # filter 0 in front of each row
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        [
+            chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+            chunk(b"PLTE", bytes(value for color in palette for value in color[:3])),
+            chunk(b"tRNS", bytes(color[3] for color in palette)),
+            chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
+            chunk(b"IEND", b""),
+        ]
+    )

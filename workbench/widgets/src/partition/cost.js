@@ -1,0 +1,64 @@
+// What a partition costs in training, and whether the better cut pays off: the kernel computes, this draws.
+import { frame, niceRange, text } from "../lib/chart.js";
+import { el, labelled, select, svg, table } from "../lib/dom.js";
+
+const DASHES = ["", "5 4", "2 3", "8 3 2 3"];
+
+export function costSection({ choices, settings, onChange }) {
+  const epochs = select("Epochs", choices.epochs.map((value) => [String(value), value.toLocaleString("en")]), String(settings.epochs), (value) => onChange({ epochs: Number(value) }));
+  const link = select("Link speed of each part in Gbit/s", choices.links.map((value) => [String(value), String(value)]), String(settings.link_gbit), (value) => onChange({ link_gbit: Number(value) }));
+  const model = el("small");
+  const verdict = el("p", { class: "pe-verdict", role: "status" });
+  const body = el("div", { class: "pe-cost-body" });
+  const node = el("section", { class: "pe-cost", "aria-label": "What it costs" },
+    el("div", { class: "pe-top" }, el("h3", {}, "What it costs"), model, el("span", { class: "pe-cost-controls" }, labelled("Epochs", epochs), labelled("Link", link), el("small", {}, "Gbit/s"))),
+    verdict, body);
+  return {
+    node,
+    draw(costs, width) {
+      model.textContent = costs.model;
+      verdict.hidden = !costs.verdict;
+      verdict.textContent = costs.verdict ?? "";
+      verdict.classList.toggle("pe-pays", costs.pays);
+      const room = width >= 700 ? Math.floor((width - 24) / 2) : width;
+      const heads = ["", ...costs.labels.map((label) => ({ text: label, num: true, width: "96px" }))];
+      const rows = costs.rows.map(([label, ...cells]) => [label, ...cells.map((cell) => el("b", {}, cell))]);
+      body.replaceChildren(el("div", {}, table(heads, rows, { label: "Predicted cost of each partition" })),
+        el("div", {}, el("h4", {}, costs.labels.length > 1 ? "Does the better cut pay off?" : "Partition and transfer"), chart(costs, Math.min(room, 680))));
+    },
+  };
+}
+
+function chart(costs, width) {
+  const { epochs } = costs.settings;
+  const high = niceRange(costs.lines.flat(), { zero: true })[1];
+  const axes = frame({
+    width, height: 212, margin: { left: 44, right: 72, top: 24, bottom: 24 },
+    x: { range: [0, epochs], title: "epochs" }, y: { range: [0, high], title: "partition + transfer, s" },
+    label: `Seconds of partitioning and transfer against epochs. ${costs.short ?? ""}`,
+  });
+  const { X, Y } = axes;
+  const ends = spread(costs.lines.map(([, end]) => Y(end)));
+  costs.lines.forEach(([start, end], i) => {
+    axes.plot.append(svg("line", { x1: X(0), y1: Y(start), x2: X(epochs), y2: Y(end), stroke: "var(--wb-ink)", "stroke-width": 2, "stroke-dasharray": DASHES[i % 4] }),
+      text(X(epochs) + 6, ends[i] + 4, costs.labels[i], { cls: "ink" }));
+  });
+  if (costs.crossing) {
+    const [at, seconds] = costs.crossing;
+    const late = X(at) > width - 210;
+    axes.plot.append(
+      svg("line", { x1: X(at), x2: X(at), y1: Y(seconds) + 5, y2: axes.inner.bottom, stroke: "var(--wb-accent)", "stroke-dasharray": "2 3" }),
+      svg("circle", { cx: X(at), cy: Y(seconds), r: 4, fill: "var(--wb-bg)", stroke: "var(--wb-accent)", "stroke-width": 2 }),
+      text(X(at) + (late ? -8 : 8), axes.inner.bottom - 8, `pays off after ${Math.max(1, Math.ceil(at)).toLocaleString("en")} epochs`, { anchor: late ? "end" : "start", fill: "var(--wb-accent)" }));
+  }
+  return axes.node;
+}
+
+/** Moves label heights apart so that none covers another. */
+function spread(heights) {
+  const order = heights.map((_, i) => i).sort((a, b) => heights[a] - heights[b]);
+  const moved = [...heights];
+  for (let i = 1; i < order.length; i++) moved[order[i]] = Math.max(moved[order[i]], moved[order[i - 1]] + 14);
+  return moved;
+}
+

@@ -1,0 +1,78 @@
+// The traffic matrix: rows that each part reads of each other a layer, on a log scale that all matrices share.
+import { picture, text } from "../lib/chart.js";
+import { inkOn, partColor, viridis, viridisRgb } from "../lib/color.js";
+import { el, svg } from "../lib/dom.js";
+import { bytes, count, tick } from "../lib/format.js";
+
+const SIZE = 236;
+
+/** The shared scale: {low, high, at(rows) -> 0..1} over all columns. */
+export function trafficScale(columns) {
+  let low = Infinity;
+  let high = 0;
+  for (const { traffic } of columns) for (const rows of traffic ?? []) if (rows > 0) { low = Math.min(low, rows); high = Math.max(high, rows); }
+  if (!high) return null;
+  const nice = (value, up) => {
+    const power = 10 ** Math.floor(Math.log10(value));
+    const steps = [1, 2, 5, 10].map((step) => step * power);
+    return up ? steps.find((step) => step >= value) : steps.filter((step) => step <= value).at(-1);
+  };
+  [low, high] = [nice(low, false), nice(high, true)];
+  if (low === high) low = high / 2;
+  return { low, high, at: (rows) => Math.log(rows / low) / Math.log(high / low) };
+}
+
+function scaleTicks({ low, high }) {
+  const all = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) for (const step of [1, 2, 5]) if (step * power >= low && step * power <= high) all.push(step * power);
+  const stride = Math.ceil(all.length / 5);
+  return all.filter((value, i) => i % stride === 0 || value === high);
+}
+
+export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
+  const { num_parts: parts, traffic } = column;
+  const heading = el("h4", {}, `Traffic matrix, ${column.name}`);
+  if (!traffic || !scale) return el("div", {}, heading, el("p", { class: "sec" }, traffic ? "No part reads from another." : `${parts} parts are too many for a matrix.`));
+  const [left, top] = [36, 36];
+  const side = (SIZE - left - 4) / parts;
+  const gap = parts > 24 ? 0 : 2;
+  const node = picture(SIZE, top + side * parts + 52, `Traffic matrix of ${column.label}: rows read a layer by each part of each other`);
+  node.append(text(left + (side * parts) / 2, 11, "owner, sends", { anchor: "middle" }));
+  node.append(svg("text", { transform: `translate(10 ${top + (side * parts) / 2}) rotate(-90)`, "text-anchor": "middle" }, "reader, receives"));
+  const labels = parts <= 12;
+  for (let i = 0; i < parts; i++) {
+    const at = left + i * side + side / 2;
+    const down = top + i * side + side / 2;
+    if (labels) {
+      const small = side < 26;
+      node.append(svg("rect", { x: at - (small ? 5 : 13), y: 20, width: 10, height: 10, rx: 2, fill: partColor(i) }), svg("rect", { x: 17, y: down - 5, width: 8, height: 10, rx: 2, fill: partColor(i) }));
+      if (!small) node.append(text(at + 1, 29, String(i)), text(27, down + 4, String(i)));
+    }
+    for (let j = 0; j < parts; j++) node.append(cell(i, j));
+  }
+  function cell(i, j) {
+    const rows = traffic[i * parts + j];
+    const [x, y] = [left + j * side, top + i * side];
+    const rgb = rows ? viridisRgb(scale.at(rows)) : null;
+    const what = i === j ? `part ${i} owns these rows` : `part ${i} reads ${count(rows)} rows of part ${j}: ${bytes(rows * rowBytes)} a layer`;
+    const box = svg("g", { class: "pe-cell-box", onclick: () => onPick(i) }, svg("title", {}, what),
+      svg("rect", { x, y, width: Math.max(side - gap, 0.5), height: Math.max(side - gap, 0.5), rx: parts > 12 ? 0 : 2, fill: rgb ? `rgb(${rgb})` : "var(--wb-track)" }));
+    if (side < 38) return box;
+    const middle = x + side / 2 - 1;
+    if (i === j) box.append(text(middle, y + side / 2 + 3, "own", { anchor: "middle", cls: "pe-cell" }));
+    else box.append(text(middle, y + side / 2 - 3, count(rows), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, bytes(rows * rowBytes), { anchor: "middle", cls: "pe-cell", fill: rgb ? inkOn(rgb) : null }));
+    return box;
+  }
+  if (part !== null) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
+  node.append(...legend(scale, left, top + side * parts + 8, side * parts - 2));
+  return el("div", {}, heading, node);
+}
+
+function legend(scale, x, y, width) {
+  const nodes = [];
+  for (let i = 0; i < 48; i++) nodes.push(svg("rect", { x: x + (i * width) / 48, y, width: width / 48 + 0.5, height: 8, fill: viridis(i / 47) }));
+  const marks = scaleTicks(scale);
+  marks.forEach((value, i) => nodes.push(text(x + scale.at(value) * width, y + 20, tick(value), { anchor: i === 0 ? "start" : i === marks.length - 1 ? "end" : "middle" })));
+  nodes.push(text(x + width / 2, y + 34, "rows a layer, log scale, shared", { anchor: "middle" }));
+  return nodes;
+}

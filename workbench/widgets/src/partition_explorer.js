@@ -1,0 +1,321 @@
+// PartitionExplorer: methods side by side on linked maps, with traffic, balance, quality and cost.
+import { busyLine, debounce, el, errorBox } from "./lib/dom.js";
+import { CancelledError } from "./lib/connection.js";
+import { count } from "./lib/format.js";
+import { defineWidget } from "./lib/widget.js";
+import { balanceLimit } from "./partition/balance.js";
+import { ColumnView } from "./partition/column.js";
+import { key, selectionRow, settingsRow } from "./partition/controls.js";
+import { costSection } from "./partition/cost.js";
+import { NodeGrid, Renderer } from "./partition/gl.js";
+import { orderedEdges, tintsOf } from "./partition/layers.js";
+import { Zoom } from "./partition/map.js";
+import { readTheme, watchTheme } from "./partition/theme.js";
+import { trafficScale } from "./partition/traffic.js";
+import css from "./partition_explorer.css";
+
+class Explorer {
+  constructor({ root, connection, width }) {
+    Object.assign(this, { root, connection, width, snapshot: null, costs: null, columns: [], views: [], dirty: true });
+    this.state = { map: null, roles: null, part: null, hover: -1, marked: null, showCut: true, tool: "move", by: "part", draw: "nodes" };
+    this.renderer = new Renderer(() => this.drawMaps());
+    if (!this.renderer.available) this.state.draw = "quotient";
+    this.zoom = new Zoom();
+    this.stop = { partition: null, map: null };
+    this.busy = { partition: busyLine(() => this.cancel()), map: busyLine(() => this.cancel()) };
+    this.#build();
+    this.askNode = debounce((node) => this.#askNode(node), 80);
+    this.unwatch = watchTheme(() => { this.theme = null; this.drawMaps(); this.drawDetails(); });
+  }
+
+  #build() {
+    this.status = el("span", { class: "pe-status", role: "status" });
+    this.title = el("span");
+    this.lead = el("p", { class: "pe-lead" });
+    this.facts = el("div", { class: "pe-facts" });
+    this.controls = el("div");
+    this.selection = el("div");
+    this.key = el("div");
+    this.trouble = el("div", { class: "pe-trouble" });
+    this.grid = el("div", { class: "pe-columns" });
+    this.costPlace = el("div");
+    this.foot = el("p", { class: "pe-foot" });
+    this.root.append(el("header", {}, el("div", { class: "pe-top" }, el("h2", {}, "Partition explorer"), this.title, this.status), this.lead, this.facts),
+      this.controls, this.busy.partition.node, this.busy.map.node, this.trouble, this.selection, this.key, this.grid, this.costPlace, this.foot);
+  }
+
+  // -- what comes from the kernel --------------------------------------------------------------------------------
+
+  update(snapshot) {
+    if (!snapshot.settings) return;
+    const before = this.snapshot;
+    this.snapshot = snapshot;
+    this.title.textContent = snapshot.facts.name;
+    this.facts.replaceChildren(...snapshot.facts.tiles.map(([value, unit, more]) => el("div", {}, el("b", {}, value), el("small", {}, unit, el("i", {}, more)))));
+    this.drawControls();
+    const wanted = JSON.stringify({ ...snapshot.settings, selected_part: null });
+    if (wanted !== this.asked) this.askPartition();
+    else if (snapshot.settings.selected_part !== this.state.part) this.askRoles(snapshot.settings.selected_part);
+    if (!before) this.askMap();
+  }
+
+  delta(body) {
+    if (!("busy" in body) || this.stop.partition || this.stop.map) return;
+    if (body.busy) this.busy.partition.show(...body.busy);
+    else this.busy.partition.hide();
+  }
+
+  fail(error) {
+    if (!(error instanceof CancelledError)) this.trouble.replaceChildren(errorBox(error.message));
+  }
+
+  async #ask(question, args, line) {
+    const stop = new AbortController();
+    if (line) { this.stop[line] = stop; this.busy[line].show(0, line === "map" ? "waiting to lay out the graph" : "waiting"); }
+    try {
+      return await this.connection.ask(question, args, { signal: stop.signal, onProgress: (fraction, words) => line && this.stop[line] === stop && this.busy[line].show(fraction, words) });
+    } finally {
+      if (line && this.stop[line] === stop) { this.stop[line] = null; this.busy[line].hide(); }
+    }
+  }
+
+  cancel() {
+    for (const stop of Object.values(this.stop)) stop?.abort();
+    this.connection.command("cancel").catch((error) => this.fail(error));
+    this.setStatus("Cancelled: what is shown is complete, what was asked for was not made");
+  }
+
+  async askPartition() {
+    const { methods, num_parts, rng_seed, selected_part } = this.snapshot.settings;
+    this.asked = JSON.stringify({ ...this.snapshot.settings, selected_part: null });
+    this.setStatus("Computing");
+    try {
+      const answer = await this.#ask("partition", { methods, num_parts, rng_seed }, "partition");
+      this.trouble.replaceChildren();
+      this.columns = answer.columns;
+      this.costs = answer.costs;
+      this.state.part = selected_part !== null && selected_part < num_parts ? selected_part : null;
+      this.state.roles = null;
+      this.layout();
+      if (this.state.part !== null) await this.askRoles(this.state.part);
+    } catch (error) {
+      this.asked = null;
+      this.fail(error);
+      if (!(error instanceof CancelledError)) this.setStatus("Failed: the reason is below", "fail");
+    }
+  }
+
+  async askMap() {
+    try {
+      this.state.map = await this.#ask("map", {}, "map");
+      this.renderer.setPositions(this.state.map.positions);
+      this.nodeGrid = null;
+      this.layers();
+      this.drawMaps();
+      this.done();
+    } catch (error) { this.fail(error); }
+  }
+
+  async askRoles(part) {
+    this.state.part = part;
+    this.drawSelection();
+    try {
+      const { roles } = await this.#ask("roles", { part });
+      this.state.roles = part === null ? null : roles;
+      this.layers();
+      this.drawMaps();
+      this.drawDetails();
+      this.root.dataset.part = String(part);
+    } catch (error) { this.fail(error); }
+  }
+
+  async askCost(change) {
+    Object.assign(this.snapshot.cost, change);
+    try {
+      const { costs, figures } = await this.#ask("cost", this.snapshot.cost);
+      this.costs = costs;
+      figures.forEach((rows, i) => { this.columns[i].figures = rows; });
+      this.drawDetails();
+      this.drawCost();
+      this.root.dataset.width = String(costs.settings.width);
+    } catch (error) { this.fail(error); }
+  }
+
+  async #askNode(node) {
+    try {
+      const facts = await this.#ask("node", { query: node });
+      if (this.state.hover === facts.node) this.showFacts(facts);
+    } catch (error) { this.fail(error); }
+  }
+
+  async find(query) {
+    if (query === null) { this.hover(-1); return; }
+    try {
+      const facts = await this.#ask("node", { query });
+      this.trouble.replaceChildren();
+      this.state.hover = facts.node;
+      this.showFacts(facts);
+      this.views.forEach((view) => view.map.drawOver());
+    } catch (error) { this.fail(error); }
+  }
+
+  async lasso(polygon) {
+    try {
+      const { num_nodes, node_ids } = await this.#ask("lasso", { polygon });
+      this.state.marked = node_ids;
+      this.root.dataset.selected = String(num_nodes);
+      this.setStatus(num_nodes ? `${count(num_nodes)} nodes selected: explorer.selected_nodes` : "No node selected");
+      this.views.forEach((view) => view.map.drawOver());
+    } catch (error) { this.fail(error); }
+  }
+
+  // -- what the pointer and the keys do --------------------------------------------------------------------------
+
+  hover(node) {
+    if (node === this.state.hover) return;
+    this.state.hover = node;
+    this.root.dataset.hover = String(node);
+    this.views.forEach((view) => { view.map.showTip(node < 0 ? null : [`node ${node}`, `part ${view.column.assignment[node]}`]); view.map.drawOver(); });
+    if (node >= 0) this.askNode(node);
+  }
+
+  pick(node, at) {
+    if (node === null) {
+      if (this.state.marked?.length) this.lasso([]);
+      this.askRoles(null);
+    } else if (node >= 0) this.askRoles(this.columns[at].assignment[node]);
+  }
+
+  showFacts(facts) {
+    this.root.dataset.node = String(facts.node);
+    this.views.forEach((view, i) => {
+      const { part, role } = facts.places[i];
+      const title = facts.title === `node ${facts.node}` ? facts.title : `${facts.title} (node ${facts.node})`;
+      view.map.showTip([title, facts.class || null, `${facts.degree}, part ${part}`, role].filter(Boolean));
+    });
+  }
+
+  // -- drawing ---------------------------------------------------------------------------------------------------
+
+  drawControls() {
+    this.controls.replaceChildren(settingsRow({ snapshot: this.snapshot, look: this.state, on: {
+      settings: (change) => { Object.assign(this.snapshot.settings, change); this.drawControls(); this.askPartition(); },
+      by: (by) => { this.state.by = by; this.layers(); this.drawMaps(); this.drawSelection(); },
+      cost: (change) => this.askCost(change),
+      draw: (draw) => { this.state.draw = draw; this.drawSelection(); this.drawMaps(); },
+    } }));
+    if (!this.cost) {
+      this.cost = costSection({ choices: this.snapshot.choices, settings: this.snapshot.cost, onChange: (change) => this.askCost(change) });
+      this.costPlace.append(this.cost.node);
+    }
+  }
+
+  drawSelection() {
+    const canSelect = this.state.draw === "nodes";
+    const numParts = this.columns[0]?.num_parts ?? this.snapshot.settings.num_parts;
+    this.selection.replaceChildren(selectionRow({ numParts, part: this.state.part, look: this.state, canSelect, on: {
+      part: (part) => this.askRoles(part),
+      cut: (shown) => { this.state.showCut = shown; this.drawMaps(); },
+      tool: (tool) => { this.state.tool = tool; },
+      find: (query) => this.find(query),
+      zoom: (factor) => { if (factor) this.zoom.by(factor); else this.zoom.reset(); this.drawMaps(); },
+    } }));
+    this.key.replaceChildren(key({ part: this.state.part, draw: this.state.draw, by: this.state.by, facts: this.snapshot.facts }));
+  }
+
+  /** Makes the columns anew: after another set of partitions came. */
+  layout() {
+    const shared = {
+      renderer: this.renderer, zoom: this.zoom, state: this.state, theme: () => (this.theme ??= readTheme(this.root)),
+      grid: () => (this.state.map ? (this.nodeGrid ??= new NodeGrid(this.state.map.positions)) : null),
+      onHover: (node) => this.hover(node), onPick: (node, at) => this.pick(node, at), onLasso: (polygon) => this.lasso(polygon),
+      onZoom: () => this.drawMaps(),
+    };
+    this.views = this.columns.map((column, i) => new ColumnView(i, column, shared, (part) => this.askRoles(part)));
+    this.grid.style.setProperty("--pe-columns", Math.min(this.views.length, 2));
+    this.grid.replaceChildren(...this.views.map((view) => view.head), ...this.views.map((view) => view.details));
+    this.renderer.dropLayers(new Set(this.views.keys()));
+    this.state.hover = -1;
+    this.drawSelection();
+    this.resize(this.width);
+    this.layers();
+    this.drawAll();
+    this.done();
+  }
+
+  /** Brings colours, roles and edge order of every map to the GPU. */
+  layers() {
+    const { map, roles, part, by } = this.state;
+    if (!map) return;
+    const none = (this.noRoles = this.noRoles?.length === map.positions.length / 2 ? this.noRoles : new Uint8Array(map.positions.length / 2));
+    this.columns.forEach((column, i) => {
+      const shown = roles ? part : null;
+      this.renderer.setLayer(i, { tints: tintsOf(by, column, map), roles: roles?.[i] ?? none, ...orderedEdges(map.edges, column.assignment, shown) });
+    });
+  }
+
+  drawMaps() {
+    const pass = { symmetric: this.snapshot?.facts.symmetric, available: this.renderer.available };
+    this.views.forEach((view) => view.drawMap(this.state, pass));
+  }
+
+  drawDetails() {
+    if (!this.columns.length) return;
+    const pass = { scale: trafficScale(this.columns), limit: balanceLimit(this.columns), rowBytes: 4 * this.costs.settings.width, part: this.state.part };
+    this.views.forEach((view) => view.drawDetails(pass));
+  }
+
+  drawCost() {
+    if (!this.costs) return;
+    this.lead.textContent = this.costs.lead;
+    this.cost.draw(this.costs, this.width);
+  }
+
+  drawAll() { this.drawMaps(); this.drawDetails(); this.drawCost(); }
+
+  resize(width) {
+    this.width = width;
+    const perRow = width < 720 ? 1 : Math.min(this.views.length, width >= 1320 && this.views.length > 2 ? 3 : 2);
+    this.grid.style.setProperty("--pe-columns", perRow || 1);
+    const room = perRow ? Math.floor((width - (perRow - 1) * 24) / perRow) : width;
+    this.views.forEach((view) => view.resize(Math.min(room, 760)));
+  }
+
+  setStatus(text, kind = "") { this.status.textContent = text; this.status.className = `pe-status ${kind}`; }
+
+  done() {
+    const { map } = this.state;
+    if (!this.columns.length) return;
+    const many = `${this.columns.length} partition${this.columns.length === 1 ? "" : "s"}`;
+    this.setStatus(map ? `Done: ${many}, layout ${map.cached ? "cached" : "made"}` : `${many} done, laying out the graph`, map ? "done" : "");
+    this.root.dataset.columns = this.columns.map((column) => `${column.method}:${column.num_parts}:${column.cut}`).join(" ");
+    this.foot.textContent = footText(this.snapshot.facts, map, this.columns);
+  }
+
+  destroy() { this.unwatch(); this.renderer.destroy(); }
+}
+
+function footText(facts, map, columns) {
+  const drawn = !map ? "" : map.sampled
+    ? `All ${count(facts.num_nodes)} nodes are drawn; of ${count(map.num_pairs)} edges a random sample of ${count(map.edges.length / 2)}. The figures count all of them. `
+    : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
+  const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
+  const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
+  const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
+  return `${drawn}${matched}${repaired}${colours}Times to partition were measured once, on this machine, child process included.`;
+}
+
+export default defineWidget({
+  label: "Partition explorer",
+  css,
+  build(parts) {
+    const explorer = new Explorer(parts);
+    return {
+      update: (snapshot) => explorer.update(snapshot),
+      delta: (body) => explorer.delta(body),
+      resize: (width) => { explorer.resize(width); explorer.dirty = true; },
+      draw: () => { if (explorer.dirty && explorer.columns.length) { explorer.dirty = false; explorer.drawAll(); } },
+      destroy: () => explorer.destroy(),
+    };
+  },
+});
