@@ -64,9 +64,9 @@ def test_an_object_can_be_loaded_instead_of_a_name() -> None:
 
 
 def test_debian_is_quick_and_complete() -> None:
-    start = time.perf_counter()
+    start = time.process_time()  # a busy machine is no finding
     graph = datasets.load("debian")
-    assert time.perf_counter() - start < 10  # 0.4 s on an idle machine; a bound that only a fault exceeds
+    assert time.process_time() - start < 2
     assert graph.x.dtype == np.float32
     assert graph.x.shape == (63_436, 512)
     assert graph.class_names is not None
