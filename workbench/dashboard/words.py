@@ -58,6 +58,11 @@ def clipped(text: str, limit: int = 240) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def sentence(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def rank_name(rank: int) -> str:
     """Name a rank, or the run as a whole."""
     return "Run" if rank < 0 else f"Rank {rank}"

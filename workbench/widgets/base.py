@@ -76,6 +76,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._heard_s = time.monotonic()
         self._view_context: contextvars.Context | None = None
         self._display_handles: list[Any] = []
+        self._clients: set[str] = set()
         self._queue = AskQueue(self._answer)
         super().__init__(_client_uid=uuid.uuid4().hex, **traits)
         self.on_msg(WorkbenchWidget._receive)
@@ -148,6 +149,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if not isinstance(content, Mapping):
             return
         self._heard_s = time.monotonic()
+        self._clients.add(str(content.get("client")))
         self._view_context = contextvars.copy_context()
         kind = content.get("k")
         if kind == "ping":
@@ -217,6 +219,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         return {"text/html": picture, "text/plain": words}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self.comm is None:  # closed: the picture is what is left
+            return dict(self._static_bundle()), {}
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         return {**data, **self._static_bundle()}, metadata
 
@@ -237,8 +241,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
         for handle in self._display_handles:
             handle.update(bundle, raw=True)
 
+    @property
+    def num_pages(self) -> int:
+        """Return how many pages have shown it so far; a reload counts again."""
+        return len(self._clients)
+
     def close(self) -> None:
-        """Free the widget: its views go, whatever it computes is cancelled."""
+        """Free the widget: its views go, whatever it computes is cancelled. Displayed again, it is a picture."""
         if (queue := getattr(self, "_queue", None)) is not None:
             queue.cancel()
         super().close()
+        vars(self).pop("_repr_mimebundle_", None)  # ipywidgets puts None there

@@ -153,7 +153,7 @@ class Chart:
             drawn.append(svg_text(left - 6, self.y(value) + 4, tick_text(value), anchor="end"))
         drawn.append(svg_line(left, base, right, base, stroke="var(--wb-line)"))
         room = len(self.x_title) * 6 + 12  # the title takes the place of ticks that it would cover
-        for value in ticks(*self.x_range, max(2, int((self.width - left) / 72))):
+        for value in ticks(*self.x_range, max(2, min(8, int((self.width - left) / 52)))):
             drawn.append(svg_line(self.x(value), base, self.x(value), base + 4, stroke="var(--wb-line)"))
             if self.x(value) < right - room:
                 drawn.append(svg_text(self.x(value), base + 16, tick_text(value), anchor="middle"))
@@ -184,11 +184,23 @@ class Chart:
             if line.dots:
                 dot = '<circle cx="{:.1f}" cy="{:.1f}" r="3" style="fill:{}"/>'
                 drawn += [dot.format(self.x(x), self.y(y), line.color) for x, y in known]
+        return "".join(drawn) + self._labels()
+
+    def _labels(self) -> str:
+        """Write the labels at the ends of the lines, from top to bottom, apart from each other."""
+        ends = []
+        for line in self.lines:
+            known = [(x, y) for x, y in line.points if y is not None and math.isfinite(y)]
             if line.label and known:
-                x, y = known[-1]
-                late = self.x(x) > self.width - 48
-                place = (self.x(x) - 4, self.y(y) - 8, "end") if late else (self.x(x) + 6, self.y(y) + 4, "start")
-                drawn.append(svg_text(*place[:2], line.label, anchor=place[2], cls="lbl"))
+                ends.append((self.y(known[-1][1]), self.x(known[-1][0]), line.label))
+        drawn, lowest = [], -math.inf
+        for i, (y, x, label) in enumerate(sorted(ends)):
+            late = x > self.width - 12 - 7 * len(label)
+            above = (late and i < len(ends) - 1) or (late and len(ends) == 1)
+            at = max(y + (-8 if above else 16 if late else 4), lowest + 12)
+            place = (self.width - self.margin[1], "end") if late else (x + 6, "start")
+            drawn.append(svg_text(place[0], at, label, anchor=place[1], cls="lbl" if i == 0 else "ink"))
+            lowest = at
         return "".join(drawn)
 
     def path(self, points: Iterable[Point]) -> str:

@@ -20,6 +20,8 @@ from workbench.dashboard.words import percent, rank_name, sampler_name
 PHASES = tuple(phase.value for phase in Phase)
 _INDEX = {phase: index for index, phase in enumerate(PHASES)}
 _IDLE = frozenset(phase.value for phase in Phase if phase.group == "idle")
+_WAITS = {Phase.WAIT_FOR_BATCH.value: "batches", Phase.WAIT_FOR_RANK.value: "other ranks"}
+WORTH_TELLING = 0.05  # of the time
 LaneKey = tuple[str, int]  # ("rank", 0), ("sampler", 2), ("thread", 0): a rank's own sampling thread
 Spans = tuple[tuple[str, float, float], ...]
 
@@ -91,7 +93,7 @@ class GanttPanel(Panel[GanttState]):
         steps = sorted({item.step for item in state.work})
         failed = {str(rank): round(time_s - window[1], 4) for rank, time_s in state.failed.items()}
         return {
-            "line": _line(shown),
+            "line": _line(state),
             "phases": [{"phase": phase, "name": phase_name(phase), "idle": phase in _IDLE} for phase in PHASES],
             "lanes": shown,
             "length_s": round(window[1] - window[0], 4),
@@ -162,9 +164,21 @@ def _step(state: GanttState, step: int, lanes: list[LaneKey], start_s: float) ->
     }
 
 
-def _line(lanes: list[dict[str, Any]]) -> str:
-    ranks = [lane for lane in lanes if lane["kind"] == "rank" and lane["busy"] is not None]
-    if not ranks:
+def _line(state: GanttState) -> str:
+    """Say who waits for what, for the two that wait longest."""
+    waits: dict[tuple[int, str], float] = {}
+    lengths: dict[int, float] = {}
+    for item in state.work:
+        if item.lane[0] != "rank":
+            continue
+        for phase, _, duration in item.spans:
+            lengths[item.rank] = lengths.get(item.rank, 0.0) + duration
+            if phase in _WAITS:
+                key = (item.rank, phase)
+                waits[key] = waits.get(key, 0.0) + duration
+    if not lengths:
         return "no step finished yet"
-    idlest = min(ranks, key=lambda lane: lane["busy"])
-    return f"{idlest['name'].lower()} waits {percent(1 - idlest['busy'])} of the time"
+    shares = {key: seconds / lengths[key[0]] for key, seconds in waits.items() if lengths[key[0]] > 0}
+    longest = sorted((key for key in shares if shares[key] >= WORTH_TELLING), key=lambda key: -shares[key])[:2]
+    told = [f"rank {rank} waits {percent(shares[rank, phase])} for {_WAITS[phase]}" for rank, phase in longest]
+    return ", ".join(told) or "no rank waits"

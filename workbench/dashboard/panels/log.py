@@ -14,7 +14,7 @@ from workbench.core.units import format_bytes, format_count, format_seconds
 from workbench.dashboard.base import PANELS, Panel
 from workbench.dashboard.panels.metrics import title
 from workbench.dashboard.steps import STEP_COMPLETED
-from workbench.dashboard.words import clipped, counted, rank_name, sampler_name
+from workbench.dashboard.words import clipped, counted, rank_name, sampler_name, sentence
 
 LEVELS = ("info", "saved", "warning", "failure", "restart")
 _SILENT = frozenset({"step_finished", "batch_sampled", "resources_measured"})
@@ -178,7 +178,7 @@ _TELLERS: Mapping[str, Callable[[Event], Told]] = {
     "checkpoint_saved": _checkpoint_saved,
     "sampler_started": _sampler_started,
     "sampler_lost": _sampler_lost,
-    "rank_failed": lambda e: ("failure", rank_name(e.rank), f"{e.data['cause']}, on {e.data['host']}"),
+    "rank_failed": lambda e: ("failure", rank_name(e.rank), f"{sentence(e.data['cause'])}, on {e.data['host']}"),
     "run_restarting": _restarting,
     "run_paused": lambda _: ("info", "Run", "Paused; ranks and samplers keep their memory"),
     "run_resumed": lambda _: ("info", "Run", "Goes on"),

@@ -85,7 +85,7 @@ def _change(state: ThroughputState, now: float | None) -> tuple[str, str]:
     usual = float(np.median(means))
     best = float(np.percentile(means, 75))
     if now >= best * (1 - DROP) or best <= 0:
-        return f"steady, median of the run {usual:,.0f}", ""
+        return f"median of the run {usual:,.0f}", ""
     below = means < (best + now) / 2
     share_below_after = np.cumsum(below[::-1])[::-1] / np.arange(len(below), 0, -1)
     since = lasts[np.argmax(below & (share_below_after > MOSTLY))]  # the first after which most steps are slow

@@ -64,7 +64,7 @@ export function frame({ width, height = 128, x, y, label, margin = {} }) {
   }
   const base = height - bottom;
   node.append(line(left, base, width - right, base, { stroke: "var(--wb-line)" }));
-  const marks = x.ticks ?? ticks(...x.range, Math.max(2, Math.min(6, Math.floor((width - left) / 72))));
+  const marks = x.ticks ?? ticks(...x.range, Math.max(2, Math.min(8, Math.floor((width - left) / 52))));
   const room = x.title.length * 6 + 12; // the title takes the place of ticks that it would cover
   for (const value of marks) {
     node.append(line(X(value), base, X(value), base + 4, { stroke: "var(--wb-line)" }));

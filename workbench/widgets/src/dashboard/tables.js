@@ -1,0 +1,70 @@
+// Phases per rank, bytes by kind, memory and load.
+import { partColor, phaseColor } from "../lib/color.js";
+import { chip, el, table } from "../lib/dom.js";
+import { bytes, number, percent } from "../lib/format.js";
+
+const WIDE_RANKS = 3; // with more ranks there is no room for bars
+
+const bar = (share, color, { hatched = false } = {}) => el("span", { class: "wb-bar db-plain" }, el("i", { class: hatched ? "wb-hatched" : null, style: { width: `${(100 * Math.min(1, share)).toFixed(1)}%`, "--c": color } }));
+const phaseChip = (phase) => (phase.startsWith("wait") ? el("i", { class: "wb-chip wb-hatched" }) : chip(phaseColor(phase)));
+const named = (mark, name, title) => el("span", { class: "wb-name", title }, mark, name);
+const empty = (panel, words) => panel.body.replaceChildren(el("p", { class: "sec" }, words));
+
+export function phases(panel, view, room) {
+  if (!view.ranks.length) return empty(panel, "No step finished yet.");
+  const bars = view.ranks.length <= (room < 760 && room > 520 ? 2 : WIDE_RANKS);
+  const most = Math.max(...view.rows.filter((row) => row.group !== "Between steps").flatMap((row) => row.ms), 1e-9);
+  const heads = [{ text: "Phase" }, ...view.ranks.flatMap(({ rank, part }) => {
+    const title = part === null ? `Rank ${rank}` : `Rank ${rank}, part ${part}`;
+    const name = named(chip(partColor(rank)), bars ? title : String(rank), title);
+    return bars ? [{ text: name }, { text: "ms", num: true }] : [{ text: name, num: true }];
+  })];
+  const body = [];
+  let group = "";
+  for (const row of view.rows) {
+    if (row.group !== group && (row.used || row.group !== "Between steps")) {
+      group = row.group;
+      body.push(el("tr", { class: "group" }, el("td", { colspan: heads.length }, group)));
+    }
+    if (row.used) body.push(el("tr", {}, el("td", {}, named(phaseChip(row.phase), row.name)), row.ms.flatMap((ms) => cells(row, ms, most, bars))));
+  }
+  body.push(el("tr", { class: "sum" }, el("td", {}, "Step"), view.step_ms.flatMap((ms) => (bars ? [el("td"), el("td", { class: "num" }, number(ms))] : [el("td", { class: "num" }, number(ms))]))));
+  panel.body.replaceChildren(table(heads, body, { label: "Milliseconds a step by phase and rank" }),
+    el("p", { class: "db-note" }, `${bars ? "" : "Milliseconds a step. "}Median of ${view.num_steps === 1 ? "one step" : `the last ${view.num_steps} steps`}; a step is the sum of what happens in it.${unused(view)}`));
+}
+
+const unused = (view) => { const names = view.rows.filter((row) => !row.used && row.group === "In the step").map((row) => row.name); return names.length ? ` Not used: ${names.join(", ")}.` : ""; };
+
+function cells(row, ms, most, bars) {
+  const waits = row.phase.startsWith("wait");
+  const shade = { "background-color": `color-mix(in srgb, ${waits ? "var(--wb-hatch)" : phaseColor(row.phase)} ${Math.round((60 * ms) / most)}%, transparent)` };
+  const value = el("td", { class: ms ? "num" : "num sec", style: bars || row.group === "Between steps" ? null : shade }, number(ms));
+  if (!bars) return [value];
+  return [el("td", { class: "db-bar-cell" }, ms && row.group !== "Between steps" ? bar(ms / most, phaseColor(row.phase), { hatched: waits }) : null), value];
+}
+
+export function traffic(panel, view) {
+  if (!view.rows.length) return empty(panel, "Nothing moved yet.");
+  const most = Math.max(...view.rows.map((row) => row.step_bytes), 1);
+  const body = view.rows.map((row) => [el("span", { title: row.hint }, row.name, row.modelled ? el("span", { class: "sec" }, ", modelled") : null), bar(row.step_bytes / most, row.modelled ? "var(--wb-hatch)" : "var(--wb-ink2)"), bytes(row.step_bytes), bytes(row.total_bytes)]);
+  body.push(el("tr", { class: "sum" }, el("td", {}, "Measured"), el("td"), el("td", { class: "num" }, bytes(view.step_bytes)), el("td", { class: "num" }, bytes(view.total_bytes))));
+  panel.body.replaceChildren(table([{ text: "Kind" }, { text: `0 to ${bytes(most)} a step`, width: "26%" }, { text: "A step", num: true, title: "All ranks, median of the last 20 steps" }, { text: "Since the start", num: true }], body, { label: "Bytes by kind" }),
+    el("p", { class: "db-note" }, "All ranks together. What a back end moves inside a collective is modelled and not in the sum."));
+}
+
+export function memory(panel, view) {
+  if (!view.rows.length) return empty(panel, "Not measured yet.");
+  const tone = (share) => (share > 0.95 ? "fail" : share > 0.8 ? "warn" : "");
+  const color = { fail: "var(--wb-failed)", warn: "var(--wb-mark)", "": "var(--wb-ink2)" };
+  const most = Math.max(...view.rows.map((row) => row.rss_bytes));
+  const limited = view.rows.some((row) => row.limit_bytes !== null);
+  const ringed = view.rows.some((row) => row.ring);
+  const body = view.rows.map((row) => {
+    const share = row.share ?? row.rss_bytes / most;
+    const text = row.limit_bytes === null ? bytes(row.rss_bytes) : `${bytes(row.rss_bytes)} of ${bytes(row.limit_bytes)}`;
+    return [named(chip(partColor(row.index), { outlined: row.role !== "trainer" }), row.name, row.worker), bar(share, color[row.share === null ? "" : tone(share)]),
+      el("td", { class: `num ${row.share === null ? "" : tone(share)}`, title: `${row.share === null ? "" : `${percent(share)} of its limit; `}peak ${bytes(row.peak_bytes)}` }, text), Math.round(row.cpu_percent).toLocaleString("en"), ...(ringed ? [row.ring || "–"] : [])];
+  });
+  const heads = [{ text: "Process" }, { text: "Memory", width: "20%" }, { text: limited ? "of its limit" : "resident", num: true }, { text: "CPU %", num: true, title: "Percent of one core since the last measurement" }, ...(ringed ? [{ text: "Batches ready", num: true, title: "Batches that waited when the rank asked, of its slots" }] : [])];
+  panel.body.replaceChildren(table(heads, body, { label: "Memory and load of each process" }));
+}
