@@ -140,6 +140,10 @@ def sample(
     InputError
         For ids that are no whole numbers, out of range or repeated, and for wrong parameters.
 
+    Notes
+    -----
+    A repeated seed is an error and is not merged: row i of what a model computes for the seeds must belong to seed i.
+
     Examples
     --------
     >>> sample(graph, [0, 5], fanouts=(15, 10))
