@@ -1,13 +1,16 @@
-"""How a run is shown in a notebook: a layer above registers its renderer here, so that no layer below has to know it."""
+"""How a run is shown in a notebook: a layer above registers its renderer here, so that no layer below knows it."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 RunRenderer = Callable[[Any], Any]
 
 _renderers: list[RunRenderer] = []
+_NOTEBOOK_RENDERER = "workbench.widgets.training_dashboard"  # registers itself; imported when a notebook shows a run
 
 
 def register_run_renderer(renderer: RunRenderer) -> None:
@@ -20,4 +23,24 @@ def register_run_renderer(renderer: RunRenderer) -> None:
 
 def render_run(run: Any) -> Any | None:
     """Return what shows a run, or None where nothing is registered: the run then shows itself as text and HTML."""
+    if not _renderers and _in_notebook():
+        importlib.import_module(_NOTEBOOK_RENDERER)
     return _renderers[0](run) if _renderers else None
+
+
+def display_run(run: Any) -> None:
+    """Display a run, as a cell's last value is; a live view keeps the handle, and leaves a picture at the end."""
+    from IPython.display import display
+
+    shown = render_run(run)
+    if shown is not None and hasattr(shown, "_ipython_display_"):
+        shown._ipython_display_()
+        return
+    bundle = (run if shown is None else shown)._repr_mimebundle_()
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+    display(data, raw=True, metadata=metadata)
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

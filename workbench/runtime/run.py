@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.config import RunConfig
 from workbench.core.control import ControlKind
-from workbench.core.display import render_run
+from workbench.core.display import display_run, render_run
 from workbench.core.errors import Findings, RunError
 from workbench.core.events import Event
 from workbench.runtime.event_stream import EventStream
@@ -263,6 +263,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         return html_of(self)
+
+    def _ipython_display_(self) -> None:
+        display_run(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         shown = render_run(self)

@@ -65,7 +65,9 @@ def static_html(views: Mapping[str, View], run: View) -> str:
             _panel("Training loss", 4, _loss(views).svg()),
             _panel(_metric_title(views["metrics"]), 4, _metrics(views).svg()),
             _panel("Throughput", 4, _throughput(views).svg()),
-            _panel("Last steps", 12, gantt(views["gantt"], WIDTH), views["gantt"]["line"]),
+            _panel(
+                "Last steps", 12, f'<div class="db-scroll">{gantt(views["gantt"], WIDTH)}</div>', views["gantt"]["line"]
+            ),
             f'<div class="db-column">{_panel("Phases per rank", 6, _phases(views["phases"]), views["phases"]["line"])}',
             f'</div><div class="db-column">{_panel("Bytes by kind", 6, _traffic(views["traffic"]))}',
             f"{_panel('Memory and load', 6, _memory(views['memory']), views['memory']['line'])}</div>",
@@ -94,9 +96,10 @@ def _header(views: Mapping[str, View], run: View) -> str:
     told = ", ".join(text for text in (beat, when) if text)
     word = _WORDS.get(status, status.capitalize())
     return (
-        f'<header class="db-head"><h2><span>{text_of(run["name"])}</span>'
+        '<header class="db-head"><div class="db-title" role="heading" aria-level="2">'
+        f"<span>{text_of(run['name'])}</span>"
         f'<span class="db-status" style="--st:var(--wb-{_TONES.get(status, "running")})"><i></i>{word}</span>'
-        f'<span class="db-beat">{text_of(told)}</span></h2>'
+        f'<span class="db-beat">{text_of(told)}</span></div>'
         f'<p class="db-summary">{text_of(progress["summary"])}</p></header>'
     )
 
@@ -203,7 +206,10 @@ def _metrics(views: Mapping[str, View]) -> Chart:
         label = f"{metrics['last'][name]:.3f} {metrics['names'][name].split()[0].lower()}"
         color = "var(--wb-ink2)" if i else "var(--wb-ink)"
         lines.append(_line(_clamped(points, y_range), color=color, dots=len(points) <= MANY_EPOCHS, label=label))
-    return _chart(views, y_range=y_range, y_title="share of nodes that are right", label="Metrics", lines=lines)
+    note = "" if lines else "measured at the end of an epoch"
+    return _chart(
+        views, y_range=y_range, y_title="share of nodes that are right", label="Metrics", lines=lines, note=note
+    )
 
 
 def _throughput(views: Mapping[str, View]) -> Chart:

@@ -118,7 +118,8 @@ class Line:
 class Chart:
     """A line chart: ranges in data units, titles with units.
 
-    ``band`` holds (x, low, high), ``marks`` vertical lines (x, text, colour), ``margin`` top, right, bottom, left.
+    ``band`` holds (x, low, high), ``marks`` vertical lines (x, text, colour), ``margin`` top, right, bottom, left,
+    ``note`` a text for its middle.
     """
 
     x_range: tuple[float, float]
@@ -131,6 +132,7 @@ class Chart:
     lines: Sequence[Line] = ()
     band: Sequence[tuple[float, float, float]] = ()
     marks: Sequence[tuple[float, str, str]] = ()
+    note: str = ""
     margin: tuple[float, float, float, float] = field(default=(20, 8, 22, 40))
 
     def x(self, value: float) -> float:
@@ -143,7 +145,11 @@ class Chart:
 
     def svg(self) -> str:
         """Draw it."""
-        return picture(self.width, self.height, self.label, self._axes() + self._band() + self._marks() + self._lines())
+        return picture(self.width, self.height, self.label, self._drawn())
+
+    def _drawn(self) -> str:
+        middle = svg_text(self.width / 2, self.height / 2, self.note, anchor="middle") if self.note else ""
+        return self._axes() + self._band() + self._marks() + self._lines() + middle
 
     def _axes(self) -> str:
         left, right, base = self.margin[3], self.width - self.margin[1], self.height - self.margin[2]

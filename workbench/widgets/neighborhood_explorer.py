@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from workbench.core.errors import Findings, InputError
+from workbench.core.errors import InputError
 from workbench.sampling.explode import iter_explosion
 from workbench.sampling.explosion_record import Explosion
 from workbench.sampling.explosion_seeds import seeds_by_degree, suggest_node
@@ -27,6 +27,7 @@ from workbench.widgets.neighborhood_settings import (
     NEIGHBORS,
     Settings,
     changed,
+    check_explorable,
     label_of,
     seeds_as_changes,
 )
@@ -93,7 +94,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
         batch_size: int = 1024,
         rng_seed: int = 0,
     ) -> None:
-        _check_graph(graph)
+        check_explorable(graph)
         self.graph, self.rng_seed = graph, rng_seed
         changes: dict[str, Any] = {"batch_size": batch_size, **seeds_as_changes(seeds)}
         if fanouts is not None:
@@ -293,12 +294,3 @@ class NeighborhoodExplorer(WorkbenchWidget):
         if (details := getattr(self, "_details", None)) is not None:
             details.cancel()
         super().close()
-
-
-def _check_graph(graph: Any) -> None:
-    findings = Findings("NeighborhoodExplorer")
-    if not hasattr(graph, "indptr"):
-        findings.add("graph", "a workbench.Graph", type(graph).__name__, "use Graph.from_pyg, from_networkx, ...")
-    elif graph.num_nodes < 1:
-        findings.add("graph", "at least one node", "an empty graph", "load a graph with nodes")
-    findings.raise_if_any()

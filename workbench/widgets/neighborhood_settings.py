@@ -178,3 +178,13 @@ def label_of(graph: Graph, node: int) -> str:
     """Return a node's name, or ``node 7``."""
     names = graph.node_names
     return f"node {format_count(node)}" if names is None else str(names[node])
+
+
+def check_explorable(graph: Any) -> None:
+    """Refuse what is no graph, or has no node."""
+    findings = Findings("NeighborhoodExplorer")
+    if not hasattr(graph, "indptr"):
+        findings.add("graph", "a workbench.Graph", type(graph).__name__, "use Graph.from_pyg, from_networkx, ...")
+    elif graph.num_nodes < 1:
+        findings.add("graph", "at least one node", "an empty graph", "load a graph with nodes")
+    findings.raise_if_any()

@@ -203,9 +203,7 @@ class PartitionExplorer(WorkbenchWidget):
 
     @answers("map")
     def _answer_map(self, progress: Progress) -> Mapping[str, Any]:
-        cached = self._results.has_layout
-        placed = self._guarded(self._results.layout, progress)
-        return {**pack_map(self.graph, placed), "cached": cached}
+        return pack_map(self.graph, self._guarded(self._results.layout, progress))
 
     @answers("cost")
     def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:

@@ -142,7 +142,10 @@ def _lane(state: GanttState, key: LaneKey, window: tuple[float, float]) -> dict[
 def _busy(spans: list[tuple[str, float, float]]) -> float | None:
     """Return the share of the time from the first span to the end of the last in which the lane worked."""
     length = max((s + d for _, s, d in spans), default=0.0) - min((s for _, s, _ in spans), default=0.0)
-    worked = sum(duration for phase, _, duration in spans if phase not in _IDLE)
+    worked, until = 0.0, -np.inf  # spans may overlap where a sampler makes several batches at once
+    for start, duration in sorted((s, d) for phase, s, d in spans if phase not in _IDLE):
+        worked += max(0.0, start + duration - max(start, until))
+        until = max(until, start + duration)
     return round(min(worked / length, 1.0), 3) if length > 0 else None
 
 

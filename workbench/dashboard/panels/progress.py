@@ -161,7 +161,8 @@ def _checkpoint_saved(state: ProgressState, event: Event) -> ProgressState:
 
 
 def _rank_failed(state: ProgressState, event: Event) -> ProgressState:
-    return _marked(state, f"rank {event.rank} lost", "fail")
+    how = "failed" if event.data["traceback"] else "lost"  # with its last words, or without
+    return _marked(state, f"rank {event.rank} {how}", "fail")
 
 
 def _sampler_lost(state: ProgressState, event: Event) -> ProgressState:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.core.events import Event
+from workbench.core.events import TERMINAL_KINDS, Event
 from workbench.core.params import param
 from workbench.dashboard.base import PANELS, Panel
 from workbench.dashboard.series import LAST, MEAN, Series
@@ -26,6 +26,7 @@ class ThroughputState:
     superseded: Series = field(default_factory=Series)
     recent: tuple[float, ...] = ()
     standing: bool = True
+    ended: bool = False
 
 
 @PANELS.register("throughput")
@@ -35,7 +36,7 @@ class ThroughputPanel(Panel[ThroughputState]):
 
     capacity: int = param(256, help="points kept, at most", minimum=8)
     kinds: ClassVar[frozenset[str]] = frozenset(
-        {STEP_COMPLETED, "run_restarting", "run_paused", "run_resumed", "run_started", "run_stopped", "run_failed"}
+        {STEP_COMPLETED, "run_restarting", "run_paused", "run_resumed", "run_started"} | TERMINAL_KINDS
     )
 
     def initial(self) -> ThroughputState:
@@ -48,6 +49,8 @@ class ThroughputPanel(Panel[ThroughputState]):
             case "run_restarting":
                 series, after = state.series.rewound(event.data["from_step"])
                 return dataclasses.replace(state, series=series, superseded=after, standing=True)
+        if event.kind in TERMINAL_KINDS:
+            return dataclasses.replace(state, ended=True)
         return dataclasses.replace(state, standing=event.kind not in ("run_started", "run_resumed"))
 
     def view(self, state: ThroughputState) -> Mapping[str, Any]:
@@ -77,7 +80,7 @@ def _change(state: ThroughputState, now: float | None) -> tuple[str, str]:
     """Say how the rate of now compares with the whole run's, and since when it differs."""
     if now is None:
         return "known after the first step", "muted"
-    if state.standing:
+    if state.standing and not state.ended:
         return "stands still now; this is the rate before", "muted"
     means, lasts = state.series.table[:, MEAN], state.series.table[:, LAST]
     if len(means) < 8:

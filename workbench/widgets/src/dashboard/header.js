@@ -76,7 +76,7 @@ export function header(connection) {
 
   const controls = el("div", { class: "db-controls", role: "toolbar", "aria-label": "Run controls" }, pause, save, stop);
   const node = el("header", { class: "db-head" },
-    el("h2", {}, name, el("span", { class: "db-status", role: "status" }, dot, word), beat),
+    el("div", { class: "db-title", role: "heading", "aria-level": "2" }, name, el("span", { class: "db-status", role: "status" }, dot, word), beat),
     controls, summary, ask, answer);
   const timer = setInterval(show, 1000);
   return {
