@@ -162,6 +162,9 @@ def test_nodes_are_found_by_name_and_by_id() -> None:
     graph = Graph.from_edge_index(np.array([[0], [1]]), num_nodes=3, node_names=names)
     assert [find_node(graph, text) for text in ("beta", " 1 ", "3")] == [1, 1, 2]
     assert suggest_node(graph, "alpah") == "alpha"
+    assert suggest_node(graph, "xyz") is None
+    twins = Graph.from_edge_index(np.array([[0], [2]]), num_nodes=3, node_names=["cat", "car", "cab"])
+    assert suggest_node(twins, "caz") == "cab", "of equally near names that of the node with most edges"
     with pytest.raises(InputError, match=r"did you mean 'beta'\?"):
         find_node(graph, "bata")
     with pytest.raises(InputError, match="a node id from 0 to 4"):

@@ -68,9 +68,17 @@ def find_node(graph: Graph, text: str) -> int:
 
 
 def suggest_node(graph: Graph, wanted: str) -> str | None:
-    """Return the name of a node that is spelled most like `wanted`, or None."""
+    """Return the name that is spelled most like `wanted` (of equals, that of the node with most edges), or None."""
     if graph.node_names is None or not wanted:
         return None
     alike = [name for name in graph.node_names.tolist() if name[:1] == wanted[:1] and abs(len(name) - len(wanted)) <= 2]
-    near = difflib.get_close_matches(wanted, alike[:_MAX_COMPARED], n=1, cutoff=0.6)
-    return near[0] if near else None
+    near: list[str] = difflib.get_close_matches(wanted, alike[:_MAX_COMPARED], n=8, cutoff=0.6)
+    if not near:
+        return None
+    degrees = graph.in_degrees()
+
+    def fitness(name: str) -> tuple[float, int]:
+        node = int(np.flatnonzero(graph.node_names == name)[0])
+        return round(difflib.SequenceMatcher(None, name, wanted).ratio(), 6), int(degrees[node])
+
+    return max(near, key=fitness)

@@ -25,6 +25,7 @@ body[data-jp-theme-light="false"] .wb, html[data-theme="dark"] .wb, .wb.wb-dark 
 }
 .wb *, .wb *::before { box-sizing: border-box; }
 .wb h2, .wb h3, .wb p { margin: 0; font: inherit; }
+.wb .numbering-entry { display: none; } /* a notebook numbers headings, also ours */
 .wb [hidden] { display: none !important; }
 .wb b { font-weight: 600; }
 .wb small, .wb .wb-label { font-size: 11px; line-height: 16px; color: var(--wb-ink2); }
@@ -54,15 +55,15 @@ body[data-jp-theme-light="false"] .wb, html[data-theme="dark"] .wb, .wb.wb-dark 
 .wb svg { display: block; overflow: visible; max-width: 100%; }
 .wb svg text { font-size: 11px; fill: var(--wb-ink2); font-family: inherit; paint-order: stroke; stroke: var(--wb-bg); stroke-width: 3px; stroke-linejoin: round; }
 .wb svg .ink { fill: var(--wb-ink); } .wb svg .lbl { fill: var(--wb-ink); font-weight: 600; }
-.wb table { border-collapse: collapse; width: 100%; font-size: 12px; line-height: 16px; margin: 0; table-layout: auto; border: 0; }
+.wb.wb table { border-collapse: collapse; width: 100%; font-size: 12px; line-height: 16px; margin: 0; table-layout: auto; border: 0; }
 .wb thead { border: 0; vertical-align: bottom; }
 .wb tbody tr, .wb tbody tr:nth-child(odd), .wb tbody tr:nth-child(even), .wb tbody tr:hover { background: transparent; }
-.wb th { font-weight: 400; font-size: 11px; color: var(--wb-ink2); text-align: left; padding: 0 8px 4px 0; white-space: nowrap; vertical-align: bottom; border: 0; }
-.wb td { padding: 4px 8px 4px 0; border: 0; border-top: 1px solid var(--wb-grid); vertical-align: middle; text-align: left; max-width: none; white-space: normal; }
-.wb th:last-child, .wb td:last-child { padding-right: 0; }
-.wb th.num, .wb td.num { text-align: right; white-space: nowrap; }
-.wb tr.group td { border-top: 0; padding: 8px 0 2px; color: var(--wb-ink2); font-size: 11px; }
-.wb tr.sum td { border-top: 1px solid var(--wb-line); font-weight: 600; }
+.wb.wb table th { font-weight: 400; font-size: 11px; color: var(--wb-ink2); text-align: left; padding: 0 8px 4px 0; white-space: nowrap; vertical-align: bottom; border: 0; }
+.wb.wb table td { padding: 4px 8px 4px 0; border: 0; border-top: 1px solid var(--wb-grid); vertical-align: middle; text-align: left; max-width: none; white-space: normal; }
+.wb.wb table th:last-child, .wb.wb table td:last-child { padding-right: 0; }
+.wb.wb table th.num, .wb.wb table td.num { text-align: right; white-space: nowrap; }
+.wb.wb table tr.group td { border-top: 0; padding: 8px 0 2px; color: var(--wb-ink2); font-size: 11px; }
+.wb.wb table tr.sum td { border-top: 1px solid var(--wb-line); font-weight: 600; }
 .wb .wb-name { display: inline-flex; align-items: center; gap: 8px; white-space: nowrap; vertical-align: top; }
 .wb .wb-chip { width: 10px; height: 10px; border-radius: 2px; flex: none; display: inline-block; background: var(--c); }
 .wb .wb-chip.wb-outlined { background: transparent; border: 2px solid var(--c); }
