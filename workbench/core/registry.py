@@ -10,6 +10,7 @@ import difflib
 import importlib
 import importlib.metadata
 import pkgutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -56,6 +57,7 @@ class Registry(Generic[T]):
         self.kind, self.base, self.package, self.group = kind, base, package, entry_points
         self._entries: dict[str, Entry[T]] = {}
         self._loaded = False
+        self._loading = threading.RLock()  # a thread that comes second waits for all entries
 
     def register(self, name: str) -> Callable[[type[P]], type[P]]:
         """Return a class decorator that enters the class under `name`."""
@@ -72,15 +74,16 @@ class Registry(Generic[T]):
         return enter
 
     def _load(self) -> None:
-        if self._loaded:
-            return
-        self._loaded = True
-        package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__, self.package + "."):
-            importlib.import_module(module.name)
-        if self.group:
-            for point in importlib.metadata.entry_points(group=self.group):
-                point.load()
+        with self._loading:
+            if self._loaded:
+                return
+            self._loaded = True  # a module of the package may ask while it is imported
+            package = importlib.import_module(self.package)
+            for module in pkgutil.iter_modules(package.__path__, self.package + "."):
+                importlib.import_module(module.name)
+            if self.group:
+                for point in importlib.metadata.entry_points(group=self.group):
+                    point.load()
 
     def names(self) -> tuple[str, ...]:
         """Return every registered name, sorted."""
