@@ -22,7 +22,6 @@ BYTE_KINDS = (
     "all_gather",
     "evaluate",
     "control",
-    "control_modelled",
 )
 
 

@@ -105,8 +105,9 @@ class GlooTransport:
         }[op]
         self._group.allreduce([tensor], options).wait()
         self._count(kind, num_bytes(tensor))
-        moved = 2 * (self.world_size - 1) * num_bytes(tensor) / self.world_size
-        self._count(f"{kind}_modelled", round(moved))  # a ring sends 2 (p-1)/p of the buffer, each rank
+        if kind == "all_reduce":  # a ring sends 2 (p-1)/p of the buffer, each rank
+            moved = 2 * (self.world_size - 1) * num_bytes(tensor) / self.world_size
+            self._count("all_reduce_modelled", round(moved))
 
     def broadcast(self, tensor: Tensor, source: int = 0, kind: str = "broadcast") -> None:
         options = dist.BroadcastOptions()
