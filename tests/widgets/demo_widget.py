@@ -19,7 +19,7 @@ from workbench.widgets.commands import command
 class Demo(WorkbenchWidget):
     """A growing list of numbers."""
 
-    _esm = Path(__file__).with_name("demo_widget.js")
+    _esm = Path(__file__).with_name("demo_widget.js").read_text(encoding="utf-8")
 
     def __init__(self) -> None:
         self.values: list[float] = []

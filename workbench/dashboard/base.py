@@ -83,8 +83,7 @@ class Dashboard:
         """Return what every panel shows, by its name."""
         return {name: panel.view(self._states[name]) for name, panel in self.panels.items()}
 
-    def delta(self, since: Mapping[str, View]) -> tuple[dict[str, View], Any | None]:
-        """Return the view now, and its change since an earlier view (None where nothing changed)."""
-        now = self.view()
-        change = diff(since, now)
-        return now, None if change is SAME else change
+    def delta(self, since: Mapping[str, View]) -> Any | None:
+        """Return the change since an earlier view (for :func:`~workbench.dashboard.delta.patched`), or None."""
+        change = diff(since, self.view())
+        return None if change is SAME else change

@@ -43,9 +43,12 @@ logger = logging.getLogger(__name__)
 LISTEN_S = 5.0  # no word from any view for this long: nobody listens, nothing is sent
 
 
-def asset(name: str) -> Path:
-    """Return the path of a built file of the widgets."""
-    return Path(__file__).parent / "static" / name
+def asset(name: str) -> str:
+    """Return the text of a built file of the widgets.
+
+    The text and not its path: anywidget watches a path for changes, and would keep every widget alive with it.
+    """
+    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):

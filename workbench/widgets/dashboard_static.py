@@ -28,6 +28,7 @@ WIDTH = 944.0
 CHART_WIDTH = 298.0
 MANY_EPOCHS = 40
 LOG_LINES = 12
+SERIOUS = ("warning", "failure", "restart")
 _WORDS = {"pending": "Waiting", "starting": "Starting", "restarting": "Restarting"}
 _TONES = {"finished": "done", "failed": "failed", "stopped": "paused", "paused": "paused", "restarting": "failed"}
 _MARKS = {"warn": "var(--wb-mark)", "fail": "var(--wb-failed)", "done": "var(--wb-done)", "": "var(--wb-running)"}
@@ -286,9 +287,11 @@ def _memory(memory: View) -> str:
 
 
 def _log(log: View) -> str:
-    newest = sorted(log["entries"], key=int, reverse=True)[:LOG_LINES]
+    newest = sorted(log["entries"], key=int, reverse=True)
+    serious = [key for key in newest if log["entries"][key]["level"] in SERIOUS][: LOG_LINES - 4]
+    shown = {*serious, *newest[: LOG_LINES - len(serious)]}
     rows = []
-    for key in newest:
+    for key in (key for key in newest if key in shown):
         entry = log["entries"][key]
         color = f"var(--wb-{_LEVELS.get(entry['level'], 'ink2')})"
         mark = f'<i class="db-level" style="--c:{color}"></i>'

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from workbench.sampling.access import batch_access, degree_spread, load_imbalance
 from workbench.sampling.explosion_profile import hub_ablation, iter_saturation, seed_sizes
 from workbench.widgets.asks import Ask, AskQueue, Progress, error_text
-from workbench.widgets.neighborhood_pack import pack_access, pack_hubs, pack_saturation, pack_sizes
+from workbench.widgets.neighborhood_pack import (
+    MAX_WHOLE_GRAPH_EDGES,
+    pack_access,
+    pack_hubs,
+    pack_saturation,
+    pack_sizes,
+)
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -86,6 +92,9 @@ class Details:
             self._report(ask.question, 1.0, "")
 
     def _component(self, progress: Progress, **_settings: Any) -> None:
+        if self.graph.num_edges > MAX_WHOLE_GRAPH_EDGES:
+            self._publish("component", {"error": f"not measured above {MAX_WHOLE_GRAPH_EDGES:,} edges"})
+            return
         stats = self.graph.stats()
         self._publish("component", {"largest": stats.largest_component, "num_components": stats.num_components})
 

@@ -65,11 +65,9 @@ class NeighborhoodExplorer(WorkbenchWidget):
     Attributes
     ----------
     depth, fanouts, batch_size, seed_nodes, percentile, neighbors, seed_choice
-        The controls, as traits; ``seed_nodes`` are those of the first batch.
-    result : Explosion
-        The newest counts.
-    tree_node : int
-        Root of the computation tree.
+        The controls; ``seed_nodes`` are those of the first batch.
+    result, tree_node : Explosion, int
+        The newest counts; the root of the computation tree.
     """
 
     _esm = asset("neighborhood.js")
@@ -108,14 +106,14 @@ class NeighborhoodExplorer(WorkbenchWidget):
         self._tree: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
         self._facts = pack_graph(graph)
-        self._syncing, self._viewed = True, False
+        self._syncing, self._viewed, self._stopped = True, False, False
         self._is_exact = threading.Event()
         self._shown_s = 0.0
         self._details = Details(graph, self._publish_detail, self._publish_busy, rng_seed)
         super().__init__()
         self.tree_node = int(seeds_by_degree(graph, TYPICAL_PERCENTILE)[0])
         self._apply(self._settings)
-        self._estimate()
+        self._take(next(self._measurements()), self._settings)
         self._enqueue()
 
     # -- from Python --------------------------------------------------------------------------------------------
@@ -137,16 +135,12 @@ class NeighborhoodExplorer(WorkbenchWidget):
             raise
         self._tell_cancelled(self._queue.cancel())
         if not self._apply(settings):
-            self._estimate()
+            self._take(next(self._measurements()), self._settings)
         self._enqueue()
 
     def _enqueue(self) -> None:
         """Measure the rest in the background, on the thread that answers the views."""
         self._queue.put(Ask(id="kernel", client="kernel", question="measure", arguments={}, progress=Progress()))
-
-    def _estimate(self) -> None:
-        """Measure one batch now."""
-        self._take(next(self._measurements()), last=False)
 
     # -- from the views -----------------------------------------------------------------------------------------
 
@@ -159,8 +153,8 @@ class NeighborhoodExplorer(WorkbenchWidget):
             if "node" not in changes:
                 raise
             return {"problem": str(error), "suggestion": suggest_node(self.graph, str(changes["node"]).strip())}
+        self._viewed, self._stopped = True, False
         self._apply(settings)
-        self._viewed = True
         return self._measure(progress)
 
     @answers("tree")
@@ -174,6 +168,10 @@ class NeighborhoodExplorer(WorkbenchWidget):
         """Stop measuring; what was found so far stays."""
         self._tell_cancelled(self._queue.cancel())
         self._details.cancel()
+        with self.state_lock:
+            self._stopped = True
+            self._status = "exact" if self._is_exact.is_set() else "cancelled"
+            self.publish({"status": self._status, "stopped": True})
 
     # -- measuring ----------------------------------------------------------------------------------------------
 
@@ -189,7 +187,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
                 self._is_exact.clear()
                 self._status = "estimating"
             self._sync_traits()
-            self.publish({"settings": self._pack_settings(), "status": self._status})
+            self.publish({"settings": self._pack_settings(), "status": self._status, "stopped": self._stopped})
         if not stays or deeper:
             root = self.tree_node if settings.choice == "random" else int(self._seeds[0])
             self._draw_tree(root, int(self._tree.get("draw", 0)))
@@ -210,6 +208,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
     def _measure(self, progress: Progress) -> Mapping[str, Any]:
         """Measure what is missing for the settings; the slower sections only where there is a view."""
         if not self._is_exact.is_set():
+            self._status = "estimating"
             self._measure_batches(progress)
         if self._viewed and not progress.cancelled:
             settings = self._settings
@@ -217,28 +216,28 @@ class NeighborhoodExplorer(WorkbenchWidget):
         return {}
 
     def _measure_batches(self, progress: Progress) -> None:
+        settings = self._settings
         for result in self._measurements():
             done, total = result.sampled.num_batches, result.num_batches
-            self._take(result, last=done == total)
-            if progress.cancelled:
-                with self.state_lock:
-                    self._status = "exact" if self._is_exact.is_set() else "cancelled"
-                    self.publish({"status": self._status, "result": pack_result(result)})
+            if not self._take(result, settings) or progress.cancelled:
                 return
             progress.report(done / total, f"{done} of {total} batches")
 
-    def _take(self, result: Explosion, *, last: bool) -> None:
-        """Keep a result and show it, the first and the last at once, others at most four a second."""
+    def _take(self, result: Explosion, settings: Settings) -> bool:
+        """Keep a result and show it (at most four a second); return False where the settings are other ones by now."""
         with self.state_lock:
-            self._measured = replace(result, seeds=self._settings.describe(self.graph, self._seeds))
+            if not settings.measures_as(self._settings):
+                return False
+            self._measured = replace(result, seeds=settings.describe(self.graph, self._seeds))
             self.result = self._measured.first_hops(self._settings.depth)
-            now = time.monotonic()
-            if last:
+            now, ends = time.monotonic(), not result.is_estimate
+            if ends:
                 self._status = "exact"
                 self._is_exact.set()
-            if last or result.sampled.num_batches == 1 or now - self._shown_s > PUBLISH_EVERY_S:
+            if ends or result.sampled.num_batches == 1 or now - self._shown_s > PUBLISH_EVERY_S:
                 self._shown_s = now
                 self.publish({"status": self._status, "result": pack_result(result)})
+            return True
 
     def _draw_tree(self, node: int, draw: int) -> None:
         tree = computation_tree(self.graph, node, fanouts=self._settings.fanouts, draw=draw, rng_seed=self.rng_seed)
@@ -278,6 +277,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             "graph": self._facts,
             "settings": self._pack_settings(),
             "status": self._status,
+            "stopped": self._stopped,
             "result": None if self._measured is None else pack_result(self._measured),
             "tree": self._tree or None,
             "details": self._found,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TREE_LIMITS = (24, 12, 8)  # names that fit: branches, children of each, dots behind each child
 NUM_BINS = 32
+MAX_WHOLE_GRAPH_EDGES = 50_000_000  # above, no copy of the topology is made only to describe it
 
 
 def pack_graph(graph: Graph) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def pack_graph(graph: Graph) -> dict[str, Any]:
         "has_names": graph.node_names is not None,
         "num_features": graph.num_features,
         "row_bytes": row_bytes(graph),
-        "symmetric": graph.is_symmetric(),
+        "symmetric": graph.is_symmetric() if graph.num_edges <= MAX_WHOLE_GRAPH_EDGES else None,
     }
 
 

@@ -184,7 +184,7 @@ class PartitionExplorer(WorkbenchWidget):
 
     @answers("partition")
     def _answer_partition(
-        self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int
+        self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int, again: bool = False
     ) -> Mapping[str, Any]:
         self._viewed = True
         _check(self.graph, num_parts, tuple(methods))
@@ -192,6 +192,8 @@ class PartitionExplorer(WorkbenchWidget):
         self._assign(methods=tuple(methods), num_parts=num_parts, rng_seed=rng_seed)
         if self.selected_part is not None and self.selected_part >= num_parts:
             self._assign(selected_part=None)
+        if again:
+            self._results.forget()
         shown = self._divide(progress)
         if changed:
             self.refresh()

@@ -94,16 +94,19 @@ def drawn_edges(graph: Graph) -> tuple[np.ndarray, int]:
     symmetric = graph.is_symmetric()
     limit = MAX_EDGES_OF_LARGE if graph.num_nodes > LARGE else MAX_EDGES
     num_pairs = graph.num_edges // 2 if symmetric else graph.num_edges
+    rng = generator(0, graph.num_edges)
     if num_pairs <= limit:
         edge_ids = np.arange(graph.num_edges)
     else:
         wanted = int(limit * (2.1 if symmetric else 1.0))  # half of a symmetric graph's edges are the other direction
-        edge_ids = np.unique(generator(0, graph.num_edges).integers(0, graph.num_edges, wanted))
+        edge_ids = np.sort(rng.choice(graph.num_edges, min(wanted, graph.num_edges), replace=False, shuffle=False))
     destination = np.searchsorted(graph.indptr, edge_ids, side="right") - 1
     pairs = np.stack([graph.indices[edge_ids], destination], axis=1)
     if symmetric:
         pairs = pairs[pairs[:, 0] < pairs[:, 1]]
-    return np.ascontiguousarray(pairs[:limit], dtype=np.uint32), num_pairs
+    if len(pairs) > limit:
+        pairs = pairs[np.sort(rng.choice(len(pairs), limit, replace=False, shuffle=False))]
+    return np.ascontiguousarray(pairs, dtype=np.uint32), num_pairs
 
 
 def pack_column(made: Made, others: Sequence[Made], width: int) -> dict[str, Any]:
@@ -167,7 +170,7 @@ def compare(value: float, other: float) -> tuple[str, str]:
     if value == other or (other and abs(value / other - 1) < SAME):
         return "= same", "same"
     if not value or not other:
-        return ("better, none", "better") if not value else ("worse, against none", "worse")
+        return ("▲ better, none", "better") if not value else ("▼ worse, against none", "worse")
     ratio, better = value / other, value < other
     if 2 / 3 <= ratio <= 1.5:
         text = f"{abs(ratio - 1) * 100:.0f}% {'less' if better else 'more'}"

@@ -60,6 +60,10 @@ class Results:
     def has(self, choice: Choice) -> bool:
         return choice in self._made
 
+    def forget(self) -> None:
+        """Drop every partition, so that it is made and measured anew."""
+        self._made.clear()
+
     def made(self, choice: Choice, progress: Progress, fraction: float = 0.0) -> Made:
         """Return the partition of a choice; `fraction` is told while it is being made."""
         if choice not in self._made:

@@ -16,6 +16,7 @@ from workbench.core.events import TERMINAL_KINDS, Event
 from workbench.dashboard import Dashboard
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
+from workbench.widgets.dashboard_outbox import Outbox
 from workbench.widgets.dashboard_static import static_html, text_summary
 
 logger = logging.getLogger(__name__)
@@ -67,9 +68,9 @@ class TrainingDashboard(WorkbenchWidget):
         self._wake, self._closed = threading.Event(), threading.Event()
         self._unsubscribe = run.subscribe(self._on_events)
         self._dashboard.apply(run.events)
-        self._view: Mapping[str, Any] = self._dashboard.view()
+        self._outbox = Outbox(self._dashboard)
         self._run_facts = self._facts()
-        self._behind = False  # the view is older than the panels: nobody listened
+        self._behind = False  # nobody listened to what happened since
         super().__init__(_live=True)
         if self.ended:
             self._unsubscribe()
@@ -92,7 +93,7 @@ class TrainingDashboard(WorkbenchWidget):
         """Fold events in and tell the views, until the run has ended or the widget is closed."""
         try:
             while not self._closed.is_set():
-                self._wake.wait(2.0)
+                self._wake.wait(0.0 if self._outbox.waiting else 2.0)
                 self._wake.clear()
                 if self.tick() or self.ended:
                     break
@@ -105,7 +106,9 @@ class TrainingDashboard(WorkbenchWidget):
 
     def _conclude(self) -> None:
         """Leave the picture; a page that was reloaded keeps its view, which no update of its output reaches."""
-        self.tick()
+        with self.state_lock:
+            self._outbox.catch_up()
+            self.refresh()
         self.freeze()
         _shown.pop(self.run, None)
         if self._display_handles and self.num_pages <= 1:
@@ -124,8 +127,8 @@ class TrainingDashboard(WorkbenchWidget):
                 self._behind = True
                 self.publish({})  # nobody hears it, but the number of the state grows
                 return told_end
-            self._view, change = self._dashboard.delta(self._view)
-            body = {"change": change} if change is not None else {}
+            change = self._outbox.take()
+            body: dict[str, Any] = {} if change is None else {"change": change}
             if facts != self._run_facts:
                 body["run"] = facts
             self._run_facts = facts
@@ -139,8 +142,9 @@ class TrainingDashboard(WorkbenchWidget):
     def snapshot(self) -> Mapping[str, Any]:
         """Return every panel's view and what the run is called."""
         if self._behind:
-            self._view, self._run_facts, self._behind = self._dashboard.view(), self._facts(), False
-        return {"view": self._view, "run": self._run_facts}
+            self._outbox.catch_up()
+            self._run_facts, self._behind = self._facts(), False
+        return {"view": dict(self._outbox.sent), "run": self._run_facts}
 
     def close(self) -> None:
         """Stop following the run, and free the widget."""

@@ -9,6 +9,7 @@ export function patched(old, change) {
     for (const [key, value] of Object.entries(change.$merge)) next[key] = patched(next[key], value);
     return next;
   }
+  if ("$items" in change) return old.map((item, i) => (i in change.$items ? patched(item, change.$items[i]) : item));
   if ("$tail" in change) {
     const columns = old.shape.slice(1).reduce((a, b) => a * b, 1);
     const kept = change.$tail * columns;
