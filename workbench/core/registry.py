@@ -78,12 +78,19 @@ class Registry(Generic[T]):
             if self._loaded:
                 return
             self._loaded = True  # a module of the package may ask while it is imported
-            package = importlib.import_module(self.package)
-            for module in pkgutil.iter_modules(package.__path__, self.package + "."):
-                importlib.import_module(module.name)
-            if self.group:
-                for point in importlib.metadata.entry_points(group=self.group):
-                    point.load()
+            try:
+                self._import_all()
+            except BaseException:
+                self._loaded = False
+                raise
+
+    def _import_all(self) -> None:
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__, self.package + "."):
+            importlib.import_module(module.name)
+        if self.group:
+            for point in importlib.metadata.entry_points(group=self.group):
+                point.load()
 
     def names(self) -> tuple[str, ...]:
         """Return every registered name, sorted."""

@@ -134,7 +134,7 @@ class LocalCluster:
         busy_s = time.monotonic()
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), IDLE_CHECK_S)
+                await asyncio.wait_for(self._closing.wait(), min(IDLE_CHECK_S, self._options["idle_s"]))
             clients = set(self._scheduler.clients) - {"fire-and-forget"}
             if clients or self._manager.num_active:
                 busy_s = time.monotonic()

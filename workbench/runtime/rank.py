@@ -33,7 +33,7 @@ def main(sock: socket.socket) -> None:
     """Run the rank that the first message on `sock` describes; never returns."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     spec = frames.recv(sock)[0]["spec"]
-    link = RankLink(sock, spec["rank"], spec["generation"])
+    link = RankLink(sock, spec["rank"], spec["generation"], spec["worker"])
     link.start()
     code = 0
     try:

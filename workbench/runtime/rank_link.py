@@ -13,6 +13,7 @@ from typing import Any
 
 from workbench.core.control import Control
 from workbench.runtime import frames
+from workbench.runtime.meter import Meter
 
 log = logging.getLogger(__name__)
 FLUSH_S = 0.05
@@ -28,10 +29,12 @@ class RankLink:
         Connected to the rank host; its end of file means that the host is gone, and ends this process.
     rank, generation : int
         Stamped on every event.
+    worker : str
+        Name of the Dask worker, for what is told of memory and load.
     """
 
-    def __init__(self, sock: socket.socket, rank: int, generation: int) -> None:
-        self._sock, self._rank, self._generation = sock, rank, generation
+    def __init__(self, sock: socket.socket, rank: int, generation: int, worker: str = "") -> None:
+        self._sock, self._rank, self._generation, self._worker = sock, rank, generation, worker
         self._events: list[dict[str, Any]] = []
         self._lock = threading.Lock()  # guards the buffer
         self._sending = threading.Lock()  # keeps messages whole and in order
@@ -70,8 +73,12 @@ class RankLink:
         self.send({})
 
     def _flush_often(self) -> None:
+        meter = Meter()
         while True:
             time.sleep(FLUSH_S)
+            if measured := meter.read():
+                where = {"role": "trainer", "index": self._rank, "worker": self._worker, "limit_bytes": None}
+                self.emit("resources_measured", **where, **measured)
             try:
                 self.flush()
             except OSError:

@@ -71,7 +71,7 @@ class RequestBoard(Generic[Answer]):
 
     def answer(self, number: int, taker: object, answer: Answer) -> bool:
         """Note an answer; False where that request is not this taker's any more."""
-        if number not in self._given or self._given[number][2] is not taker:
+        if number not in self._given or self._given[number][2] != taker:
             return False
         slot, _, _ = self._given.pop(number)
         self._answers[number] = (slot, answer)
@@ -79,7 +79,7 @@ class RequestBoard(Generic[Answer]):
 
     def lose(self, taker: object) -> list[int]:
         """Take back everything from a taker; return the slots that it may still write to, free again."""
-        numbers = [number for number, (_, _, holder) in self._given.items() if holder is taker]
+        numbers = [number for number, (_, _, holder) in self._given.items() if holder == taker]
         slots = []
         for number in numbers:
             slot, request, _ = self._given.pop(number)

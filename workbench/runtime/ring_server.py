@@ -91,6 +91,7 @@ class RingServer:
             try:
                 sock, _ = listener.accept()
             except OSError:
+                listener.close()
                 return
             threading.Thread(target=self._meet, args=(sock,), name="workbench-ring", daemon=True).start()
 

@@ -38,7 +38,8 @@ def transition(state: RunState, signal: Signal) -> Result:
     """Return the state after a signal, and what has to be done now."""
     if state.status.ended:
         return state, ()
-    if getattr(signal, "generation", state.generation) != state.generation:
+    generation = getattr(signal, "generation", None)
+    if generation is not None and (generation != state.generation or generation < 0):
         return state, ()  # a straggler of an earlier gang
     return _HANDLERS[type(signal)](state, signal)
 

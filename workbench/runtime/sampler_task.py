@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +18,9 @@ import numpy as np
 
 from workbench.gather import BatchMaker, BatchPlan, BatchRequest
 from workbench.runtime import frames
+from workbench.runtime.meter import Meter
 from workbench.runtime.ring import Slot, host_identity, layout_of
 
-MEASURE_EVERY_S = 2.0
 MAX_FDS = 253  # of one message (Linux)
 
 
@@ -31,9 +30,13 @@ class _Trainer:
     def __init__(self, address: dict[str, Any], hello: frames.Message) -> None:
         self._is_local = address["host_identity"] == host_identity()
         self.sock = socket.socket(socket.AF_UNIX if self._is_local else socket.AF_INET)
-        self.sock.connect(address["unix"] if self._is_local else tuple(address["tcp"]))
-        frames.send(self.sock, {**hello, "token": address["token"], "is_local": self._is_local})
-        greeting, fds = frames.recv(self.sock, max_fds=MAX_FDS)
+        try:
+            self.sock.connect(address["unix"] if self._is_local else tuple(address["tcp"]))
+            frames.send(self.sock, {**hello, "token": address["token"], "is_local": self._is_local})
+            greeting, fds = frames.recv(self.sock, max_fds=MAX_FDS)
+        except (OSError, EOFError):
+            self.sock.close()
+            raise
         self._slots = [Slot(fd) for fd in fds]
         self.maker = BatchMaker(BatchPlan.from_json(greeting["plan"]))
 
@@ -77,7 +80,7 @@ def serve_trainers(addresses: Sequence[dict[str, Any]], sampler: int, worker: st
         The sampler's index, for events.
     """
     hello = {"sampler": sampler, "worker": worker or _worker_name(), "pid": os.getpid()}
-    selector, num_made, meter = selectors.DefaultSelector(), 0, _Meter()
+    selector, num_made, meter = selectors.DefaultSelector(), 0, Meter()
     for address in addresses:
         try:
             trainer = _Trainer(address, hello)
@@ -95,25 +98,6 @@ def serve_trainers(addresses: Sequence[dict[str, Any]], sampler: int, worker: st
                 trainer.close()
     selector.close()
     return num_made
-
-
-class _Meter:
-    """Memory and load of this process, at most every two seconds."""
-
-    def __init__(self) -> None:
-        self._next_s = 0.0
-        self._clock_s, self._cpu_s = time.monotonic(), time.process_time()
-
-    def read(self) -> frames.Message:
-        now_s = time.monotonic()
-        if now_s < self._next_s:
-            return {}
-        import psutil
-
-        cpu_s, elapsed_s = time.process_time() - self._cpu_s, now_s - self._clock_s
-        self._clock_s, self._cpu_s, self._next_s = now_s, time.process_time(), now_s + MEASURE_EVERY_S
-        percent = 100 * cpu_s / elapsed_s if elapsed_s > 0 else 0.0
-        return {"rss_bytes": psutil.Process().memory_info().rss, "cpu_percent": percent}
 
 
 def _worker_name() -> str:

@@ -6,6 +6,7 @@ It has one task thread and one resource, ``trainer`` or ``sampler``, and ends wi
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import sys
@@ -38,6 +39,8 @@ def main() -> None:
     die_with_parent()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     address, name, role, scratch = sys.argv[1:]
+    if role == "sampler":
+        importlib.import_module("workbench.runtime.sampler_task")  # now, and not while a trainer waits
     asyncio.run(serve(address, name, role, scratch))
     os._exit(0)  # a sampler's thread may still wait for its trainer
 

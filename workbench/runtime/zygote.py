@@ -38,7 +38,8 @@ PRELOAD = (
     "workbench.train",
     "workbench.models",
 )
-IDLE_S = 60.0
+FIRST_HOST_S = 60.0
+IDLE_S = 10.0
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -61,13 +62,13 @@ class _Zygote:
     wake: int
     hosts: set[socket.socket] = field(default_factory=set)
     ranks: dict[int, tuple[socket.socket, str]] = field(default_factory=dict)
-    idle_since: float = field(default_factory=time.monotonic)
+    idle_at_s: float = field(default_factory=lambda: time.monotonic() + FIRST_HOST_S)
 
     def serve(self, ready: frames.Message) -> None:
-        """Serve until nobody has been connected for ``IDLE_S``."""
-        while self.hosts or time.monotonic() - self.idle_since < IDLE_S:
+        """Serve until no worker has been connected for ``IDLE_S`` seconds."""
+        while self.hosts or time.monotonic() < self.idle_at_s:
             watched: list[Any] = [self.listener, self.wake, *self.hosts]
-            readable, _, _ = select.select(watched, [], [], 5.0)
+            readable, _, _ = select.select(watched, [], [], 2.0)
             for item in readable:
                 if item is self.listener:
                     self._accept(ready)
@@ -100,7 +101,7 @@ class _Zygote:
     def _drop(self, host: socket.socket) -> None:
         self.hosts.discard(host)
         host.close()
-        self.idle_since = time.monotonic()
+        self.idle_at_s = time.monotonic() + IDLE_S
         for pid, (owner, _) in self.ranks.items():
             if owner is host:
                 os.kill(pid, signal.SIGKILL)
