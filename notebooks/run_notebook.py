@@ -47,8 +47,9 @@ class Printer:
         before = self._cells[cell_index - 1] if cell_index else None
         if before is not None and before.cell_type == "markdown" and title(before):
             print(f"\n== {title(before)}")
-        for text in filter(None, (output_text(output).strip() for output in cell.get("outputs", []))):
-            print(ANSI.sub("", text), flush=True)
+        for text in (output_text(output) for output in cell.get("outputs", [])):
+            if text.strip():
+                print(ANSI.sub("", text.strip("\n")), flush=True)
 
 
 def with_epochs(document: NotebookNode, num_epochs: str) -> None:
@@ -68,6 +69,7 @@ def run(path: Path, timeout_s: int) -> NotebookNode:
         timeout=timeout_s,
         kernel_name="python3",
         store_widget_state=False,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],  # it listens on this machine alone, and warns of that
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_executed=Printer(document),
     )

@@ -26,7 +26,9 @@ from playwright.sync_api import Locator, Page
 __all__ = ["Lab", "Notebook", "chromium", "chromium_path", "write_notebook"]
 
 CURRENT = "window.jupyterapp.shell.currentWidget"
-IDLE = f"() => {CURRENT}?.sessionContext?.session?.kernel?.status === 'idle'"
+# Comms run on subshells and turn the status idle while a cell still runs: its prompt tells.
+IDLE = f"""() => {CURRENT}?.sessionContext?.session?.kernel?.status === 'idle'
+  && ![...{CURRENT}.node.querySelectorAll('.jp-InputPrompt')].some(prompt => prompt.textContent.startsWith('[*]'))"""
 EXECUTE = f"""async (code) => {{
   const future = {CURRENT}.sessionContext.session.kernel.requestExecute({{code, store_history: false}});
   let text = '', error = '';
@@ -115,7 +117,7 @@ class Notebook:
 
     def run_all(self, timeout_s: float = 120) -> Notebook:
         """Run every cell and wait until the kernel is idle; a cell that raises fails the test."""
-        self.start_all()
+        self.command("notebook:run-all-cells")  # resolves with the last cell's reply
         self.wait_idle(timeout_s)
         assert not self.errors(), self.errors()
         return self
