@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from workbench.core.params import Params
 from workbench.core.registry import Registry
 from workbench.sampling.scratch import Scratch
-from workbench.sampling.seeds import as_seed_nodes
+from workbench.sampling.seeds import as_seed_nodes, num_steps
 from workbench.sampling.topology import Topology
 
 Ids = NDArray[np.int64]
+Weights = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,9 +32,17 @@ class SampledSubgraph:
     edge_ids : array, int64 (e)
         The position of each edge in the graph's ``indices``.
     num_nodes_per_hop : array, int64 (hops + 1)
-        Nodes that were new at each hop; the seeds are hop 0. Sums to k.
+        Nodes that were new at each hop; the seeds are hop 0. Sums to k. A method without hops has one: seeds, others.
     num_edges_per_hop : array, int64 (hops)
         Edges drawn at each hop; hop 1, next to the seeds, comes first. Sums to e.
+    edge_weight : array, float32 (e), optional
+        Factor of the message along each edge: the weighted sum over a node's sampled in-edges is, in expectation over
+        the batches that have the node, the sum over all of its in-edges.
+    node_weight : array, float32 (num_seeds), optional
+        Factor of each seed's loss: the mean of the weighted losses of a batch's seeds is in expectation the mean loss
+        over all seed nodes.
+    batch : array, int64 (k), optional
+        For each node the position of the seed whose tree it belongs to, where trees lie side by side.
     """
 
     node_ids: Ids
@@ -41,6 +50,9 @@ class SampledSubgraph:
     edge_ids: Ids
     num_nodes_per_hop: Ids
     num_edges_per_hop: Ids
+    edge_weight: Weights | None = None
+    node_weight: Weights | None = None
+    batch: Ids | None = None
 
     @property
     def num_seeds(self) -> int:
@@ -70,7 +82,21 @@ class Sampler(Params):
 
     What it draws is a function of ``(rng_seed, epoch, batch, hop, node)`` alone, never of the process, the
     thread or the batches before.
+
+    Most samplers take the seeds that they are given. One that *draws* its seeds (``draws_seeds``) is given all nodes
+    whose loss counts, chooses its subgraph by the key alone, and returns those of them that lie in it as its seeds.
     """
+
+    draws_seeds: ClassVar[bool] = False
+
+    @property
+    def is_by_hop(self) -> bool:
+        """Say whether every hop's edges end at nodes of the hop before, so that a model may cut rows by hop."""
+        return not self.draws_seeds
+
+    def num_batches(self, graph: Topology) -> int:
+        """Return the batches of an epoch, of a sampler that draws its seeds; for the others the seeds decide."""
+        raise NotImplementedError(f"{type(self).__name__} takes the seeds that it is given")
 
     @abstractmethod
     def sample(
@@ -88,7 +114,8 @@ class Sampler(Params):
         Parameters
         ----------
         seed_nodes : array, int64 (b)
-            Checked ids (:func:`workbench.sampling.as_seed_nodes`), each once; none at all is a valid batch.
+            Checked ids (:func:`workbench.sampling.as_seed_nodes`), each once (trees side by side may have the same
+            seed); none at all is a valid batch.
         epoch, batch, rng_seed : int
             The key of its randomness.
         scratch : Scratch, optional
@@ -109,6 +136,13 @@ SAMPLERS: Registry[Sampler] = Registry(
 )
 
 
+def steps_per_epoch(sampler: Sampler, graph: Topology, num_seeds: int, *, batch_size: int, world_size: int) -> int:
+    """Return the global steps of an epoch: by the batches of a sampler that draws its seeds, else by the seeds."""
+    if sampler.draws_seeds:
+        return -(-sampler.num_batches(graph) // world_size)
+    return num_steps(num_seeds, batch_size, world_size)
+
+
 def sample(
     graph: Topology,
     seed_nodes: Any,
@@ -117,6 +151,7 @@ def sample(
     epoch: int = 0,
     batch: int = 0,
     rng_seed: int = 0,
+    seed_times: Any = None,
     **params: Any,
 ) -> SampledSubgraph:
     """Sample the subgraph that a batch of seed nodes reads.
@@ -130,6 +165,8 @@ def sample(
         A name of ``SAMPLERS.names()`` with its parameters as keywords, or an object.
     epoch, batch, rng_seed : int
         The key of the randomness: equal keys give equal samples, on any machine and any thread.
+    seed_times : array (b), optional
+        The time of each seed, for a sampler with ``time_attr``; by default the seeds' own times.
 
     Returns
     -------
@@ -150,4 +187,5 @@ def sample(
     """
     chosen = SAMPLERS.create(sampler, **params)
     seeds = as_seed_nodes(graph, seed_nodes)
-    return chosen.sample(graph, seeds, epoch=epoch, batch=batch, rng_seed=rng_seed)
+    times = {} if seed_times is None else {"seed_times": seed_times}
+    return chosen.sample(graph, seeds, epoch=epoch, batch=batch, rng_seed=rng_seed, **times)

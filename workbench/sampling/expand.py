@@ -1,98 +1,146 @@
-"""Hop-by-hop expansion: drives the kernels over the fanouts and lays the result out, each array written once."""
+"""Hop-by-hop expansion: draws the edges of each hop, numbers their sources, and lays the result out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.core.errors import Findings
-from workbench.core.rng import key64
-from workbench.sampling import kernels
-from workbench.sampling.base import SampledSubgraph
+from workbench.sampling.base import SampledSubgraph, Weights
+from workbench.sampling.numbering import NodeNumbering, Numbering, TreeNumbering
 from workbench.sampling.scratch import POOL, Scratch
 from workbench.sampling.topology import Topology
 
 Ids = NDArray[np.int64]
-Edges = tuple[Ids, Ids]  # edge_index, edge_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """The nodes that were new at the hop before.
+
+    Parameters
+    ----------
+    nodes : array, int64 (k)
+    trees : array, int64 (k)
+        Position of each node's seed; empty where there are no trees.
+    first : int
+        The local id of the first; the others follow.
+    """
+
+    nodes: Ids
+    trees: Ids
+    first: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """The edges of a hop, by destination: local ids of destinations, edge ids, and weights where there are any."""
+
+    destinations: Ids
+    edge_ids: Ids
+    edge_weight: Weights | None = None
+
+
+Room = Callable[[int], tuple[Ids, Ids]]  # for destinations and edge ids
+Draw = Callable[[int, Frontier, Room], Drawn]  # of a hop, from 1
+
+
+class _Layout:
+    """The arrays of all hops.
+
+    The last hop is most of a batch: it is drawn where it will stay, behind room for the hops before.
+    """
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self._hops: list[tuple[Ids, Drawn]] = []
+        self._index = np.empty((2, 0), np.int64)
+        self._ids = np.empty(0, np.int64)
+
+    def room(self, num_edges: int, *, is_last: bool) -> tuple[Ids, Ids]:
+        offset = sum(self.counts) if is_last else 0
+        self._index, self._ids = np.empty((2, offset + num_edges), np.int64), np.empty(offset + num_edges, np.int64)
+        return self._index[1, offset:], self._ids[offset:]
+
+    def sources_for(self, drawn: Drawn, *, is_last: bool) -> Ids:
+        """Return where the sources of drawn edges go; what was not drawn in the room made is moved there."""
+        num_edges, offset = len(drawn.edge_ids), sum(self.counts) if is_last else 0
+        if drawn.edge_ids.base is not self._ids or len(self._ids) != offset + num_edges:
+            destinations, edge_ids = self.room(num_edges, is_last=is_last)
+            destinations[:], edge_ids[:] = drawn.destinations, drawn.edge_ids
+        return self._index[0, offset:]
+
+    def keep(self, drawn: Drawn) -> None:
+        self.counts.append(len(drawn.edge_ids))
+        self._hops.append((self._index, drawn))
+
+    def joined(self) -> tuple[Ids, Ids, Weights | None]:
+        """Copy the earlier hops to the front of the last."""
+        position = 0
+        for index, drawn in self._hops[:-1]:
+            end = position + len(drawn.edge_ids)
+            self._index[:, position:end], self._ids[position:end] = index, drawn.edge_ids
+            position = end
+        weights = [drawn.edge_weight for _, drawn in self._hops if drawn.edge_weight is not None]
+        return self._index, self._ids, np.concatenate(weights) if weights else None
 
 
 def expand(
     graph: Topology,
     seed_nodes: Ids,
-    fanouts: Sequence[int],
+    num_hops: int,
+    draw: Draw,
     *,
-    replace: bool,
-    key: tuple[int, int, int],
+    disjoint: bool = False,
     scratch: Scratch | None = None,
+    finish: Callable[[SampledSubgraph, Numbering], SampledSubgraph] | None = None,
 ) -> SampledSubgraph:
-    """Draw `fanouts[h - 1]` in-edges of every node that is new at hop h - 1, for each hop h.
+    """Draw in-edges of every node that is new at hop h - 1, for each hop h.
 
     Parameters
     ----------
-    fanouts : sequence of int
-        Hop 1, next to the seeds, first; -1 takes every edge.
-    replace : bool
-        Whether an edge may be drawn more than once for a node.
-    key : tuple of int
-        ``(rng_seed, epoch, batch)``; hop h draws from ``key64(*key, h)``.
+    draw : callable
+        ``draw(hop, frontier, room)`` returns the edges of a hop; arrays got from ``room(num_edges)`` are not copied.
+    disjoint : bool
+        Whether each seed has a tree of its own.
+    finish : callable, optional
+        What becomes of the subgraph while its nodes are still numbered.
     """
-    if scratch is None:
-        with POOL.borrow(graph.num_nodes) as lent:
-            return expand(graph, seed_nodes, fanouts, replace=replace, key=key, scratch=lent)
-    indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
-    slots, tag = scratch.slots, scratch.next_tag()
-    nodes, first, count = _enter(seed_nodes, slots, tag), 0, len(seed_nodes)
-    node_counts, edge_counts, hops = [count], list[int](), list[Edges]()
-    for hop, fanout in enumerate(fanouts, 1):
-        num_edges = kernels.count_edges(indptr, nodes[first:count], fanout, replace)
-        nodes = _grown(nodes, count, min(graph.num_nodes, count + num_edges) + 1)
-        # The last hop is most of a batch: it is drawn where it will stay, behind room for the hops before.
-        offset = sum(edge_counts) if hop == len(fanouts) else 0
-        edge_index, edge_ids = np.empty((2, offset + num_edges), np.int64), np.empty(offset + num_edges, np.int64)
-        sources, destinations, drawn = edge_index[0, offset:], edge_index[1, offset:], edge_ids[offset:]
-        hop_key = np.uint64(key64(*key, hop))
-        kernels.draw_edges(indptr, nodes[first:count], first, fanout, replace, hop_key, destinations, drawn)
-        first, count = count, kernels.number_sources(indices, drawn, slots, tag, nodes, count, sources)
-        node_counts.append(count - first)
-        edge_counts.append(num_edges)
-        hops.append((edge_index, edge_ids))
-    edge_index, edge_ids = _joined(hops)
-    return SampledSubgraph(
-        node_ids=nodes[:count].copy(),
+    if disjoint:
+        return _expand(graph, num_hops, draw, TreeNumbering(seed_nodes), finish)
+    if scratch is not None:
+        return _expand(graph, num_hops, draw, NodeNumbering(seed_nodes, scratch), finish)
+    with POOL.borrow(graph.num_nodes) as lent:
+        return _expand(graph, num_hops, draw, NodeNumbering(seed_nodes, lent), finish)
+
+
+def _expand(graph: Topology, num_hops: int, draw: Draw, numbering: Numbering, finish: Any) -> SampledSubgraph:
+    indices = np.asarray(graph.indices)
+    layout, first, node_counts = _Layout(), 0, [numbering.count]
+    for hop in range(1, num_hops + 1):
+        is_last = hop == num_hops
+        frontier = Frontier(
+            nodes=numbering.nodes[first : numbering.count], trees=numbering.trees_of(first), first=first
+        )
+        drawn = draw(hop, frontier, functools.partial(layout.room, is_last=is_last))
+        sources = layout.sources_for(drawn, is_last=is_last)
+        first = numbering.count
+        numbering.number(indices, drawn.edge_ids, drawn.destinations, sources)
+        node_counts.append(numbering.count - first)
+        layout.keep(drawn)
+    edge_index, edge_ids, edge_weight = layout.joined()
+    trees = numbering.trees_of(0)
+    subgraph = SampledSubgraph(
+        node_ids=numbering.nodes[: numbering.count].copy(),
         edge_index=edge_index,
         edge_ids=edge_ids,
         num_nodes_per_hop=np.array(node_counts, np.int64),
-        num_edges_per_hop=np.array(edge_counts, np.int64),
+        num_edges_per_hop=np.array(layout.counts, np.int64),
+        edge_weight=edge_weight,
+        batch=trees.copy() if isinstance(numbering, TreeNumbering) else None,
     )
-
-
-def _enter(seed_nodes: Ids, slots: Ids, tag: int) -> Ids:
-    """Number the seeds, and return them in an array of their own with one place to spare."""
-    nodes = np.empty(len(seed_nodes) + 1, np.int64)
-    twice = kernels.enter_seeds(seed_nodes, slots, tag, nodes)
-    if twice >= 0:
-        findings = Findings("sample")
-        where, got = "seed_nodes", f"node {seed_nodes[twice]} again at position {twice}"
-        findings.add(where, "each node once", got, "pass numpy.unique(seed_nodes)")
-        findings.raise_if_any()
-    return nodes
-
-
-def _grown(nodes: Ids, count: int, size: int) -> Ids:
-    larger = np.empty(size, np.int64)
-    larger[:count] = nodes[:count]
-    return larger
-
-
-def _joined(hops: list[Edges]) -> Edges:
-    """Copy the earlier hops to the front of the last, where room was left for them."""
-    *earlier, (edge_index, edge_ids) = hops
-    position = 0
-    for hop_index, hop_ids in earlier:
-        end = position + len(hop_ids)
-        edge_index[:, position:end] = hop_index
-        edge_ids[position:end] = hop_ids
-        position = end
-    return edge_index, edge_ids
+    return subgraph if finish is None else finish(subgraph, numbering)

@@ -100,6 +100,15 @@ def count_edges(indptr, frontier, fanout, replace):  # type: ignore[no-untyped-d
     return total
 
 
+@kernel((frozen(_I64), frozen(_I64)))
+def largest_degree(indptr, frontier):  # type: ignore[no-untyped-def]
+    """Return the largest degree of a frontier, 0 where it is empty."""
+    largest = np.int64(0)
+    for i in range(frontier.shape[0]):
+        largest = max(largest, indptr[frontier[i] + 1] - indptr[frontier[i]])
+    return largest
+
+
 @_inline
 def draw_distinct(low, degree, fanout, state, chosen):  # type: ignore[no-untyped-def]
     """Write `fanout` distinct edge ids of low .. low + degree - 1 to `chosen`, every set equally likely.

@@ -1,4 +1,4 @@
-"""Working memory of the samplers: one slot of 8 bytes a node, used again for every batch, one thread at a time."""
+"""Working memory of the samplers: 8 or 16 bytes a node, used again for every batch, one thread at a time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,36 @@ class Scratch:
     """The slots of one thread: which nodes the current batch has, and under which local id.
 
     A slot holds ``tag << 32 | local id`` and counts only where its tag is the batch's own, so that a new batch
-    costs nothing; after two thousand million batches the slots are cleared once.
+    costs nothing; after two thousand million batches the slots are cleared once. A second set, `marks`, under tags of
+    the same count, serves methods that look at more nodes than they keep.
     """
 
     def __init__(self, num_nodes: int) -> None:
         self.slots: NDArray[np.int64] = np.zeros(num_nodes, np.int64)
+        self._marks: NDArray[np.int64] | None = None
         self._tag = 0
 
     @property
     def num_nodes(self) -> int:
         return len(self.slots)
 
+    @property
+    def marks(self) -> NDArray[np.int64]:
+        """Return the second set of slots, made when it is first asked for."""
+        if self._marks is None:
+            self._marks = np.zeros(self.num_nodes, np.int64)
+        return self._marks
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that it takes: at most 16 a node."""
+        return self.slots.nbytes + (0 if self._marks is None else self._marks.nbytes)
+
     def next_tag(self) -> int:
         """Begin a batch: return a tag that no slot bears."""
         if self._tag >= LAST_TAG:
             self.slots[:] = 0
+            self._marks = None
             self._tag = 0
         self._tag += 1
         return self._tag
@@ -40,7 +55,7 @@ class Scratch:
 class ScratchPool:
     """Lends scratch to threads and keeps what comes back, at most one a core, the last used first.
 
-    Memory is bounded: 8 bytes a node for each batch that is being sampled at this moment, and for each kept.
+    Memory is bounded: at most 16 bytes a node for each batch that is being sampled at this moment, and for each kept.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
@@ -70,7 +85,7 @@ class ScratchPool:
     def nbytes(self) -> int:
         """Return the bytes that are kept while nothing is lent."""
         with self._lock:
-            return sum(scratch.slots.nbytes for scratch in self._idle)
+            return sum(scratch.nbytes for scratch in self._idle)
 
 
 POOL = ScratchPool()

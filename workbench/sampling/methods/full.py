@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from workbench.core.params import param
 from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
+from workbench.sampling.draws import draw_uniformly
 from workbench.sampling.expand import expand
 from workbench.sampling.scratch import Scratch
 from workbench.sampling.topology import Topology
@@ -28,5 +29,5 @@ class FullSampler(Sampler):
         rng_seed: int,
         scratch: Scratch | None = None,
     ) -> SampledSubgraph:
-        key = (rng_seed, epoch, batch)
-        return expand(graph, seed_nodes, (-1,) * self.num_hops, replace=False, key=key, scratch=scratch)
+        draw = draw_uniformly(graph, (-1,) * self.num_hops, replace=False, key=(rng_seed, epoch, batch))
+        return expand(graph, seed_nodes, self.num_hops, draw, scratch=scratch)

@@ -1,0 +1,153 @@
+"""Columns that steer sampling: weights of edges and times of edges or nodes, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.core.errors import Findings
+from workbench.sampling.derived import DERIVED
+from workbench.sampling.topology import Topology
+
+Ids = NDArray[np.int64]
+NO_TIMES: Ids = np.empty(0, np.int64)
+NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
+
+
+def edge_weights(graph: Topology, name: str) -> NDArray[np.float32]:
+    """Return a column of edge weights as float32 (m).
+
+    Raises
+    ------
+    InputError
+        If the graph has no such column, or a weight is negative, infinite or no number, or all are zero.
+    """
+    column: Any = _columns(graph, "edge_data").get(name)
+    if column is None:
+        findings = Findings("weight_attr")
+        known = ", ".join(map(repr, _columns(graph, "edge_data"))) or "none"
+        findings.add("weight_attr", f"a column of edge_data: {known}", repr(name), f"pass edge_data={{{name!r}: ...}}")
+        findings.raise_if_any()
+    return DERIVED.get(column, "weights", lambda: _checked_weights(column, name))
+
+
+def _checked_weights(column: NDArray[Any], name: str) -> NDArray[np.float32]:
+    findings, where = Findings("weight_attr"), f"edge_data[{name!r}]"
+    if column.ndim != 1 or column.dtype.kind not in "fiub":
+        expected, got = "one number an edge", f"{column.dtype} {column.shape}"
+        findings.add(where, expected, got, "pass a vector of weights")
+        findings.raise_if_any()
+    good = np.isfinite(column) & (column >= 0)
+    if not good.all():
+        first = int(np.flatnonzero(~good)[0])
+        got = f"{column[first]} at edge {first}, {int((~good).sum())} such in all"
+        findings.add(where, "finite weights of 0 or more", got, "give such edges the weight 0, or remove them")
+    elif len(column) and not column.any():
+        findings.add(where, "at least one positive weight", "all weights 0", "leave weight_attr out for uniform draws")
+    findings.raise_if_any()
+    return np.ascontiguousarray(column, np.float32)
+
+
+def require_drawable(position: int, node: int, name: str) -> None:
+    """Raise the error of a node whose in-edges all weigh nothing."""
+    findings = Findings("weight_attr")
+    got = f"node {node} (position {position} of its hop) has in-edges, all of weight 0"
+    fix = f"give one of them a positive weight in edge_data[{name!r}], or remove them"
+    findings.add(f"edge_data[{name!r}]", "a positive weight among the in-edges of every node", got, fix)
+    findings.raise_if_any()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Times as whole numbers in the order of time: of edges, else of nodes, and of each seed."""
+
+    of_edges: Ids = field(default_factory=lambda: NO_TIMES)
+    of_nodes: Ids = field(default_factory=lambda: NO_TIMES)
+    of_seeds: Ids = field(default_factory=lambda: NO_TIMES)
+
+
+def times_for(graph: Topology, name: str, seed_nodes: Ids, seed_times: Any) -> Times:
+    """Return the times by which a batch is filtered.
+
+    A column of `edge_data` dates edges; else one of `node_data` dates nodes, and an edge is as late as its source.
+    Seeds have the times given, else those of the column of `node_data`.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, seeds have no time, or a time is none (NaN, NaT).
+    """
+    edges: Any = _columns(graph, "edge_data").get(name)
+    nodes: Any = _columns(graph, "node_data").get(name)
+    findings = Findings("time_attr")
+    if edges is None and nodes is None:
+        known = sorted({*_columns(graph, "edge_data"), *_columns(graph, "node_data")})
+        findings.add(
+            "time_attr", f"a column of edge_data or node_data: {known}", repr(name), "name the column of times"
+        )
+    elif seed_times is None and nodes is None:
+        got = "only edges have times"
+        findings.add("seed_times", "a time for each seed", got, f"pass seed_times=, or node_data={{{name!r}: ...}}")
+    findings.raise_if_any()
+    own = None if nodes is None else _times_of(nodes, f"node_data[{name!r}]")
+    if seed_times is None:
+        assert own is not None, "checked above"
+        of_seeds = own[seed_nodes]
+    else:
+        of_seeds = _seed_times(seed_times, len(seed_nodes), edges if edges is not None else nodes)
+    if edges is not None:
+        return Times(of_edges=_times_of(edges, f"edge_data[{name!r}]"), of_seeds=of_seeds)
+    return Times(of_nodes=own if own is not None else NO_TIMES, of_seeds=of_seeds)
+
+
+def _seed_times(given: Any, num_seeds: int, column: NDArray[Any]) -> Ids:
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    array = np.asarray(given)
+    if array.shape != (num_seeds,):
+        findings = Findings("time_attr")
+        findings.add("seed_times", f"one time a seed, shape ({num_seeds},)", f"shape {array.shape}", "pass a vector")
+        findings.raise_if_any()
+    _check_times(array, "seed_times")
+    if column.dtype.kind in "mM":
+        array = array.astype(column.dtype)  # rounded down: what is later than the seed stays later
+    elif column.dtype.kind == "f":
+        array = array.astype(np.float64)
+    elif array.dtype.kind == "f":
+        array = np.floor(np.clip(array, -(2.0**62), 2.0**62)).astype(np.int64)
+    return _in_order(array)
+
+
+def _times_of(column: NDArray[Any], where: str) -> Ids:
+    def compute() -> Ids:
+        _check_times(column, where)
+        return _in_order(column)
+
+    return DERIVED.get(column, "times", compute)
+
+
+def _check_times(column: NDArray[Any], where: str) -> None:
+    findings = Findings("time_attr")
+    if column.ndim != 1 or column.dtype.kind not in "fiubmM":
+        findings.add(where, "one time each", f"{column.dtype} {column.shape}", "pass a vector of numbers or dates")
+    elif column.dtype.kind in "fmM" and (column != column).any():  # NaN and NaT differ from themselves
+        findings.add(where, "a time everywhere", "NaN or NaT", "leave out what has no time, or give it one")
+    findings.raise_if_any()
+
+
+def _in_order(column: NDArray[Any]) -> Ids:
+    """Return int64 values in the same order: whole numbers as they are, floats by the order of their bits."""
+    if column.dtype.kind == "f":
+        bits = (np.ascontiguousarray(column, np.float64) + 0.0).view(np.int64)  # + 0.0 makes -0.0 equal to 0.0
+        return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    if column.dtype.kind in "mM":
+        return np.ascontiguousarray(column).view(np.int64)
+    return np.ascontiguousarray(column, np.int64)
+
+
+def _columns(graph: Topology, name: str) -> Mapping[str, Any]:
+    return getattr(graph, name, {})
