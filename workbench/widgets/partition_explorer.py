@@ -91,6 +91,7 @@ class PartitionExplorer(WorkbenchWidget):
         self._facts = pack_facts(graph)
         self._syncing, self._viewed, self._is_ready = True, False, threading.Event()
         super().__init__(num_parts=num_parts, methods=methods, rng_seed=rng_seed)
+        self.on_msg(self._note_view)
         self.selected_nodes = np.zeros(0, dtype=np.int64)
         self._syncing = False
         self._prepare()
@@ -148,6 +149,9 @@ class PartitionExplorer(WorkbenchWidget):
             self._update_unseen()
         return {}
 
+    def _note_view(self, *_message: Any) -> None:
+        self._viewed = True
+
     def _update_unseen(self) -> None:
         """Put the results into outputs that no page has drawn yet: a notebook that runs without a browser."""
         data, metadata = self._repr_mimebundle_()
@@ -186,7 +190,6 @@ class PartitionExplorer(WorkbenchWidget):
     def _answer_partition(
         self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int, again: bool = False
     ) -> Mapping[str, Any]:
-        self._viewed = True
         _check(self.graph, num_parts, tuple(methods))
         changed = (tuple(methods), num_parts, rng_seed) != (self.methods, self.num_parts, self.rng_seed)
         self._assign(methods=tuple(methods), num_parts=num_parts, rng_seed=rng_seed)

@@ -10,6 +10,7 @@ import { costSection } from "./partition/cost.js";
 import { NodeGrid, Renderer } from "./partition/gl.js";
 import { orderedEdges, tintsOf } from "./partition/layers.js";
 import { Zoom } from "./partition/map.js";
+import { sharedAsk } from "./partition/shared.js";
 import { readTheme, watchTheme } from "./partition/theme.js";
 import { trafficScale } from "./partition/traffic.js";
 import css from "./partition_explorer.css";
@@ -49,6 +50,11 @@ class Explorer {
   update(snapshot) {
     if (!snapshot.settings) return;
     const before = this.snapshot;
+    this.late = null;
+    if (this.stop.partition) { // an answer is on its way: until then the controls show what was asked for
+      this.late = snapshot.settings;
+      snapshot = { ...snapshot, settings: before.settings };
+    }
     this.snapshot = snapshot;
     this.title.textContent = snapshot.facts.name;
     this.facts.replaceChildren(...snapshot.facts.tiles.map(([value, unit, more]) => el("div", {}, el("b", {}, value), el("small", {}, unit, el("i", {}, more)))));
@@ -73,7 +79,7 @@ class Explorer {
     const stop = new AbortController();
     if (line) { this.stop[line] = stop; this.busy[line].show(0, line === "map" ? "waiting to lay out the graph" : "waiting"); }
     try {
-      return await this.connection.ask(question, args, { signal: stop.signal, onProgress: (fraction, words) => line && this.stop[line] === stop && this.busy[line].show(fraction, words) });
+      return await sharedAsk(this.connection, question, args, { signal: stop.signal, onProgress: (fraction, words) => line && this.stop[line] === stop && this.busy[line].show(fraction, words) });
     } finally {
       if (line && this.stop[line] === stop) { this.stop[line] = null; this.busy[line].hide(); }
     }
@@ -85,12 +91,13 @@ class Explorer {
     this.setStatus("Cancelled: what is shown is complete, what was asked for was not made");
   }
 
-  async askPartition() {
+  async askPartition({ again = false } = {}) {
     const { methods, num_parts, rng_seed, selected_part } = this.snapshot.settings;
     this.asked = JSON.stringify({ ...this.snapshot.settings, selected_part: null });
     this.setStatus("Computing");
     try {
-      const answer = await this.#ask("partition", { methods, num_parts, rng_seed }, "partition");
+      const answer = await this.#ask("partition", { methods, num_parts, rng_seed, again }, "partition");
+      if (this.gone) return;
       this.trouble.replaceChildren();
       this.columns = answer.columns;
       this.costs = answer.costs;
@@ -99,15 +106,16 @@ class Explorer {
       this.layout();
       if (this.state.part !== null) await this.askRoles(this.state.part);
     } catch (error) {
-      this.asked = null;
       this.fail(error);
       if (!(error instanceof CancelledError)) this.setStatus("Failed: the reason is below", "fail");
     }
+    if (this.late && !this.stop.partition) this.update({ ...this.snapshot, settings: this.late });
   }
 
   async askMap() {
     try {
       this.state.map = await this.#ask("map", {}, "map");
+      if (this.gone) return;
       this.renderer.setPositions(this.state.map.positions);
       this.nodeGrid = null;
       this.layers();
@@ -200,6 +208,7 @@ class Explorer {
   drawControls() {
     this.controls.replaceChildren(settingsRow({ snapshot: this.snapshot, look: this.state, on: {
       settings: (change) => { Object.assign(this.snapshot.settings, change); this.drawControls(); this.askPartition(); },
+      again: () => this.askPartition({ again: true }),
       by: (by) => { this.state.by = by; this.layers(); this.drawMaps(); this.drawSelection(); },
       cost: (change) => this.askCost(change),
       draw: (draw) => { this.state.draw = draw; this.drawSelection(); this.drawMaps(); },
@@ -287,12 +296,12 @@ class Explorer {
     const { map } = this.state;
     if (!this.columns.length) return;
     const many = `${this.columns.length} partition${this.columns.length === 1 ? "" : "s"}`;
-    this.setStatus(map ? `Done: ${many}, layout ${map.cached ? "cached" : "made"}` : `${many} done, laying out the graph`, map ? "done" : "");
+    this.setStatus(map ? `Done: ${many} and the layout` : `${many} done, laying out the graph`, map ? "done" : "");
     this.root.dataset.columns = this.columns.map((column) => `${column.method}:${column.num_parts}:${column.cut}`).join(" ");
     this.foot.textContent = footText(this.snapshot.facts, map, this.columns);
   }
 
-  destroy() { this.unwatch(); this.renderer.destroy(); }
+  destroy() { this.gone = true; this.unwatch(); this.renderer.destroy(); }
 }
 
 function footText(facts, map, columns) {

@@ -1,5 +1,5 @@
 // How evenly a partition spreads nodes, in-edges, training nodes and halo: bars in times of the mean part.
-import { picture, text } from "../lib/chart.js";
+import { picture, text, ticks } from "../lib/chart.js";
 import { partColor } from "../lib/color.js";
 import { el, svg } from "../lib/dom.js";
 import { count, fixed } from "../lib/format.js";
@@ -46,10 +46,7 @@ function bars(column, width, limit) {
     nodes.push(svg("line", { x1: X(1), x2: X(1), y1: from - 1, y2: y - 1, stroke: "var(--wb-ink)", "stroke-width": 1 }));
     y += 6;
   }
-  for (const share of [0, 1 / 3, 2 / 3, 1]) {
-    const value = share * limit;
-    nodes.push(text(X(value), y + 9, Number(value.toPrecision(2)), { anchor: share === 0 ? "start" : share === 1 ? "end" : "middle" }));
-  }
+  for (const value of ticks(0, limit, 3)) nodes.push(text(X(value), y + 9, value, { anchor: value === 0 ? "start" : value === limit ? "end" : "middle" }));
   nodes.push(text(left + room / 2, y + 23, "times the mean part", { anchor: "middle" }));
   return picture(width, y + 28, `Balance of ${column.label}: nodes, in-edges, training nodes and halo of each part`, ...nodes);
 }

@@ -27,7 +27,8 @@ export function settingsRow({ snapshot, look, on }) {
     labelled("Random seed", numberField("Random seed", settings.rng_seed, { min: 0, max: 2147483647, width: "64px", onChange: (rng_seed) => on.settings({ rng_seed }) }), { stacked: true }),
     labelled("Colour nodes by", select("Colour nodes by", colours, look.by, on.by), { stacked: true }),
     labelled("Width, float32", select("Exchanged width", choices.widths.map((width) => [String(width), String(width)]), String(cost.width), (width) => on.cost({ width: Number(width) })), { stacked: true, hint: "numbers in a row that is exchanged, 4 bytes each" }),
-    field("Draw", segmented("Draw", [["nodes", "Nodes"], ["quotient", "Quotient graph"]], look.draw, on.draw)));
+    field("Draw", segmented("Draw", [["nodes", "Nodes"], ["quotient", "Quotient graph"]], look.draw, on.draw)),
+    button("Partition again", { kind: "pe-again", hint: "Makes the partitions anew and measures their time again", onClick: on.again }));
 }
 
 export function selectionRow({ numParts, part, look, canSelect, on }) {

@@ -22,11 +22,13 @@ export function trafficScale(columns) {
   return { low, high, at: (rows) => Math.log(rows / low) / Math.log(high / low) };
 }
 
-function scaleTicks({ low, high }) {
+/** Round numbers of rows on the scale, as many as have room; the ends are among them. */
+function scaleTicks({ low, high, at }, width) {
   const all = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) for (const step of [1, 2, 5]) if (step * power >= low && step * power <= high) all.push(step * power);
-  const stride = Math.ceil(all.length / 5);
-  return all.filter((value, i) => i % stride === 0 || value === high);
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) for (const step of [1, 2, 5]) if (step * power > low && step * power < high) all.push(step * power);
+  const shown = [low];
+  for (const value of all) if ((at(value) - at(shown.at(-1))) * width > 34 && (1 - at(value)) * width > 34) shown.push(value);
+  return [...shown, high];
 }
 
 export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
@@ -60,7 +62,7 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
     if (side < 38) return box;
     const middle = x + side / 2 - 1;
     if (i === j) box.append(text(middle, y + side / 2 + 3, "own", { anchor: "middle", cls: "pe-cell" }));
-    else box.append(text(middle, y + side / 2 - 3, count(rows), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, bytes(rows * rowBytes), { anchor: "middle", cls: "pe-cell", fill: rgb ? inkOn(rgb) : null }));
+    else box.append(text(middle, y + side / 2 - 3, count(rows), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, bytes(rows * rowBytes), { anchor: "middle", cls: "pe-cell pe-fine", fill: rgb ? inkOn(rgb) : null }));
     return box;
   }
   if (part !== null) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
@@ -71,7 +73,7 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
 function legend(scale, x, y, width) {
   const nodes = [];
   for (let i = 0; i < 48; i++) nodes.push(svg("rect", { x: x + (i * width) / 48, y, width: width / 48 + 0.5, height: 8, fill: viridis(i / 47) }));
-  const marks = scaleTicks(scale);
+  const marks = scaleTicks(scale, width);
   marks.forEach((value, i) => nodes.push(text(x + scale.at(value) * width, y + 20, tick(value), { anchor: i === 0 ? "start" : i === marks.length - 1 ? "end" : "middle" })));
   nodes.push(text(x + width / 2, y + 34, "rows a layer, log scale, shared", { anchor: "middle" }));
   return nodes;
