@@ -40,7 +40,17 @@ os._exit(0)
 def use_cluster(home: Path, ending: str, epochs: int = 2, idle_s: float = 600.0) -> str:
     """Run a kernel that starts a cluster of its own in `home`; return what it printed."""
     script = textwrap.dedent(USE) + ending
-    command = [sys.executable, "-W", "error", "-c", script, str(epochs), str(idle_s)]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        script,
+        str(epochs),
+        str(idle_s),
+    ]
     env = {**os.environ, "WORKBENCH_HOME": str(home)}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr

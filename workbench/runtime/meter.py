@@ -18,7 +18,7 @@ class Meter:
         self._clock_s, self._cpu_s = time.monotonic(), time.process_time()
 
     def read(self) -> dict[str, float]:
-        """Return ``rss_bytes`` and ``cpu_percent`` (of one core, since the last reading); empty where it is too early."""
+        """Return ``rss_bytes`` and ``cpu_percent`` (of a core, since the last reading); empty where it is too early."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return {}
