@@ -63,3 +63,10 @@ def test_a_run_that_computes_is_well() -> None:
     verdict = find_limit(facts(rank(compute_s=0.9)))
     assert verdict.tone == "done"
     assert verdict.what.startswith("The model's arithmetic: 90%")
+
+
+def test_the_dearest_limit_is_told() -> None:
+    """A rank late by a fifth of a step matters less than evaluation that takes half of the time."""
+    ranks = (rank(0, wait_for_rank_s=0.2), rank(1))
+    assert find_limit(facts(*ranks)).what.startswith("Rank 1 is late")
+    assert find_limit(facts(*ranks, evaluate_share=0.5)).what == "Exact inference takes 50% of the time"

@@ -41,7 +41,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What, where and why, what to do; ``heads`` are the titles of the three."""
+    """What, where and why, what to do; ``heads`` are the titles, ``cost`` the share of the run's time that it takes."""
 
     tone: str
     what: str
@@ -49,10 +49,11 @@ class Verdict:
     advice: str
     details: dict[str, str] = field(default_factory=dict)
     heads: tuple[str, str, str] = ("What limits the run", "Where and why", "What to do")
+    cost: float = 0.0
 
 
 def find_limit(facts: Facts) -> Verdict:
-    """Return the verdict on a running run: the first of a late rank, batches, communication, evaluation, arithmetic."""
+    """Return the verdict on a running run: the dearest of a late rank, slow batches, communication and evaluation."""
     if facts.num_steps < MIN_STEPS or not facts.ranks or facts.ranks[0].step_s <= 0:
         return Verdict(
             tone="",
@@ -60,11 +61,13 @@ def find_limit(facts: Facts) -> Verdict:
             where=f"It is measured over the last steps, from step {MIN_STEPS} on.",
             advice="Nothing.",
         )
-    for rule in (_late_rank, _slow_batches, _communication, _evaluation):
-        verdict = rule(facts)
-        if verdict is not None:
-            return verdict
-    return _arithmetic(facts)
+    rules = (_late_rank, _slow_batches, _communication, _evaluation)
+    verdicts = [verdict for rule in rules if (verdict := rule(facts)) is not None]
+    return max(verdicts, key=lambda verdict: verdict.cost, default=_arithmetic(facts))
+
+
+def _cost(facts: Facts, seconds: float, rank: RankFacts) -> float:
+    return seconds / rank.step_s * (1 - facts.evaluate_share)
 
 
 def _late_rank(facts: Facts) -> Verdict | None:
@@ -81,7 +84,8 @@ def _late_rank(facts: Facts) -> Verdict | None:
     what = f"Rank {late.rank} is late by {milliseconds(lag_s)} a step; {waiting} for it"
     where, advice = _why_late(facts, late, others)
     part = "" if late.part is None else f"Part {late.part}: "
-    return Verdict(tone="warn", what=what, where=part + where, advice=advice)
+    cost = _cost(facts, lag_s, late)
+    return Verdict(tone="warn", what=what, where=part + where, advice=advice, cost=cost)
 
 
 def _why_late(facts: Facts, late: RankFacts, others: Sequence[RankFacts]) -> tuple[str, str]:
@@ -135,6 +139,7 @@ def _slow_batches(facts: Facts) -> Verdict | None:
         what=f"Batches come too slowly: {share} of a step is spent waiting for them",
         where=where,
         advice=_more_supply(facts, "The samplers cannot keep up"),
+        cost=_cost(facts, worst.wait_for_batch_s, worst),
     )
 
 
@@ -148,6 +153,7 @@ def _communication(facts: Facts) -> Verdict | None:
         what=f"Communication takes {percent(share)} of a step",
         where=f"It costs rank {worst.rank} {milliseconds(worst.exchange_s)} of {milliseconds(worst.step_s)} a step.",
         advice="A larger batch_size means fewer sums over ranks an epoch.",
+        cost=_cost(facts, worst.exchange_s, worst),
     )
 
 
@@ -163,6 +169,7 @@ def _evaluation(facts: Facts) -> Verdict | None:
         if every == 1
         else f"The whole graph is evaluated {often}.",
         advice=f"Evaluate more rarely: evaluate_every={max(2, 2 * every)}.",
+        cost=facts.evaluate_share,
     )
 
 

@@ -68,7 +68,9 @@ class VerdictPanel(Panel[VerdictState]):
 
     def view(self, state: VerdictState) -> Mapping[str, Any]:
         verdict = _verdict(state)
-        return {**dataclasses.asdict(verdict), "heads": list(verdict.heads), "line": verdict.what}
+        names = ("tone", "what", "where", "advice", "details")
+        shown = {name: getattr(verdict, name) for name in names}
+        return {**shown, "heads": list(verdict.heads), "line": clipped(verdict.what, 100)}
 
 
 def _created(state: VerdictState, event: Event) -> VerdictState:
