@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import SAGEConv
+from torch_geometric.nn import GCNConv, SAGEConv
 
 from workbench.core.config import RunConfig
 from workbench.core.errors import Finding, InputError
@@ -53,7 +53,8 @@ def test_every_keyword_reaches_the_part_that_it_belongs_to() -> None:
         name="mine",
     ).config
     assert config.strategy.params["batch_size"] == 32
-    assert config.strategy.params["sampler"] == {"name": "neighbor", "params": {"fanouts": [4, 3], "replace": True}}
+    sampler = config.strategy.params["sampler"]
+    assert (sampler["name"], sampler["params"]["fanouts"], sampler["params"]["replace"]) == ("neighbor", [4, 3], True)
     assert config.strategy.params["store"]["name"] == "memory"
     assert (config.model.name, config.model.params["hidden_channels"]) == ("sage", 16)
     assert config.task.params["label_smoothing"] == 0.1
@@ -259,6 +260,17 @@ def test_a_users_model_that_does_not_fit_is_refused_before_anything_starts(
     found = faults(GRAPH, model, "mini_batch", epochs=1)
     assert set(found) == places
     assert got in next(iter(found.values())).got
+
+
+def test_layers_that_remember_the_first_batch_are_refused_for_samples_alone() -> None:
+    class Cached(Net):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(4, 3, cached=True)
+
+    found = faults(GRAPH, Cached(), "mini_batch", epochs=1)
+    assert found["model.conv"].got == "GCNConv(cached=True)"
+    assert resolve(GRAPH, Cached(), "full_graph", epochs=1).module is not None
 
 
 def test_model_keywords_beside_a_module_are_told() -> None:

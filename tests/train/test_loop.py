@@ -1,4 +1,4 @@
-"""The training of a rank: events, uneven ranks, controls, checkpoints, and errors that name their place."""
+"""The training of a rank: events, uneven ranks, results, and errors that name their place."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm, SAGEConv
 
-from workbench.core.control import Control
 from workbench.core.errors import RunError
 from workbench.core.phases import Phase
 from workbench.graph import Graph
 from workbench.graph.node_data import Columns
 from workbench.testing.graphs import path
-from workbench.testing.rank_context import LocalRun, train_here
-from workbench.train import ResolvedRun, checkpoint, loop, resolve
+from workbench.testing.rank_context import train_here
+from workbench.train import ResolvedRun, resolve
 from workbench.train.build import load_trained
 from workbench.train.progress import BYTE_KINDS
 
@@ -33,19 +32,6 @@ def sampled(num_nodes: int = 24, model: Any = "sage", **words: Any) -> ResolvedR
     if not isinstance(model, str):
         del chosen["hidden_channels"]
     return resolve(path(num_nodes), model, "mini_batch", **chosen)
-
-
-def control_at(step: int, *kinds: str) -> Callable[[int, int], Control | None]:
-    """Return controls that come one a call, from the poll before global step `step` on."""
-    start: dict[int, int] = {}
-
-    def controls(asked: int, call: int) -> Control | None:
-        if asked < step:
-            return None
-        position = call - start.setdefault(0, call)
-        return Control(kind=kinds[position], id=position + 1) if position < len(kinds) else None  # type: ignore[arg-type]
-
-    return controls
 
 
 def test_a_run_tells_its_shape_every_step_and_every_epoch(new_folder: NewFolder) -> None:
@@ -152,23 +138,6 @@ def test_the_same_run_twice_gives_the_same_bits(new_folder: NewFolder) -> None:
     assert other.losses != first.losses
 
 
-@pytest.mark.parametrize("step", [1, 2, 5, 6, 9])
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_a_stopped_and_resumed_run_equals_the_undisturbed_one(step: int, optimizer: str, new_folder: NewFolder) -> None:
-    resolved, folder = sampled(optimizer=optimizer), new_folder()
-    whole = train_here(resolved, new_folder())
-    part = train_here(resolved, folder, controls=control_at(step, "stop"))
-    assert (part.outcomes[0].status, part.outcomes[0].step) == ("stopped", step - 1)
-    assert not (folder / "model.pt").exists()
-    rest = train_here(resolved, folder)
-    assert part.losses + rest.losses == whole.losses
-    assert (folder / "model.pt").read_bytes() == (whole.folder / "model.pt").read_bytes()
-    bytes_of = [[data["bytes"]["gather"] for data in run.told("epoch_finished")] for run in (part, rest, whole)]
-    assert bytes_of[0] + bytes_of[1] == bytes_of[2]
-    elapsed = [data["elapsed_s"] for run in (part, rest) for data in run.told("epoch_finished")]
-    assert elapsed == sorted(elapsed)
-
-
 class Normed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -180,68 +149,10 @@ class Normed(nn.Module):
         return out
 
 
-def test_batch_statistics_of_every_rank_come_back_after_a_stop(new_folder: NewFolder) -> None:
-    resolved, folder = sampled(model=Normed(), trainers=2), new_folder()
-    whole = train_here(resolved, new_folder())
-    controls = [control_at(3, "stop") for _ in range(2)]
-    part = _train_with(resolved, folder, controls)
-    assert {outcome.status for outcome in part.outcomes} == {"stopped"}
-    rest = train_here(resolved, folder)
-    assert part.losses + rest.losses == whole.losses
-    metrics = [data["metrics"] for run in (part, rest) for data in run.told("epoch_finished")]
-    assert metrics == [data["metrics"] for data in whole.told("epoch_finished")]
-
-
-def _train_with(resolved: ResolvedRun, folder: Path, controls: list[Any]) -> LocalRun:
-    """Train with controls of their own for each rank (they count their calls)."""
-    import threading
-
-    calls = threading.local()
-
-    def each(step: int, call: int) -> Control | None:
-        if not hasattr(calls, "own"):
-            calls.own = controls.pop()
-        return calls.own(step, call)  # type: ignore[no-any-return]
-
-    return train_here(resolved, folder, controls=each)
-
-
 def test_a_batch_of_one_row_meets_batch_norm(new_folder: NewFolder) -> None:
     run = train_here(sampled(model=Normed(), batch_size=1, fanouts=(1, 1), epochs=1), new_folder())
     assert run.outcomes[0].status == "finished"
     assert np.isfinite(run.losses).all()
-
-
-def test_pause_waits_and_is_left_out_of_the_time(new_folder: NewFolder) -> None:
-    run = train_here(sampled(), new_folder(), controls=control_at(3, "pause", "checkpoint", "pause", "resume"))
-    kinds = [event.kind for event in run.events if event.kind.startswith(("run_", "checkpoint"))]
-    assert kinds[:3] == ["run_paused", "checkpoint_saved", "run_resumed"]
-    assert run.told("run_paused")[0]["step"] == run.told("run_resumed")[0]["step"] == 2
-    assert run.losses == train_here(sampled(), new_folder()).losses
-
-
-def test_stop_works_in_a_pause(new_folder: NewFolder) -> None:
-    folder = new_folder()
-    run = train_here(sampled(), folder, controls=control_at(3, "pause", "stop"))
-    assert run.outcomes[0].status == "stopped"
-    assert [path.name for path in checkpoint.all_in(folder)] == ["epoch00001_step00000002.pt"]
-    assert not run.told("run_resumed")
-
-
-def test_a_checkpoint_can_be_asked_for(new_folder: NewFolder) -> None:
-    folder = new_folder()
-    run = train_here(sampled(checkpoint_every=0), folder, controls=control_at(5, "checkpoint"))
-    saved = run.told("checkpoint_saved")
-    assert [(data["epoch"], data["step"]) for data in saved] == [(2, 4), (3, 9)]
-    for data in saved:
-        assert (folder / data["path"]).stat().st_size == data["num_bytes"]
-
-
-def test_a_checkpoint_comes_by_time_too(new_folder: NewFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "CHECKPOINT_AT_LEAST_EVERY_S", 0.0)
-    run = train_here(sampled(checkpoint_every=0, trainers=2, dropout=0.0), new_folder())
-    num_steps = len(run.told("step_finished", rank=0))
-    assert [data["step"] for data in run.told("checkpoint_saved")] == list(range(1, num_steps + 1))
 
 
 def test_a_loss_that_is_no_number_stops_with_its_place(new_folder: NewFolder) -> None:
@@ -286,25 +197,6 @@ def test_the_final_model_and_its_predictions_agree(new_folder: NewFolder) -> Non
     assert np.allclose(outputs.numpy(), predictions, atol=1e-6)
     accuracy = (predictions.argmax(1) == graph.y)[graph.test_nodes].mean()
     assert run.told("epoch_finished")[-1]["metrics"]["test_accuracy"] == pytest.approx(accuracy)
-
-
-def test_a_run_that_was_over_before_it_was_resumed_leaves_its_results_again(new_folder: NewFolder) -> None:
-    resolved, folder = sampled(), new_folder()
-    first = train_here(resolved, folder)
-    predictions = (folder / "predictions.npy").read_bytes()
-    (folder / "predictions.npy").unlink()
-    again = train_here(resolved, folder)
-    assert not again.told("step_finished")
-    assert again.outcomes[0].step == first.outcomes[0].step
-    assert (folder / "predictions.npy").read_bytes() == predictions
-
-
-def test_a_checkpoint_of_another_seed_is_refused(new_folder: NewFolder) -> None:
-    resolved, folder = sampled(), new_folder()
-    train_here(resolved, folder, controls=control_at(2, "stop"))
-    other = replace(resolved, config=replace(resolved.config, rng_seed=5))
-    with pytest.raises(RunError, match="rng_seed 5; got format 1 and rng_seed 0"):
-        train_here(other, folder)
 
 
 def test_the_loss_curve_of_a_tiny_graph_is_golden(new_folder: NewFolder) -> None:

@@ -27,6 +27,7 @@ Make = Callable[[], nn.Module]
 
 
 def perceptron() -> nn.Module:
+    """Two linear maps: what GIN applies to a node's sum."""
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
 
 
@@ -112,11 +113,15 @@ class Mean(nn.Module):
 
 
 def sage() -> nn.Module:
-    return SAGEConv(WIDTH, WIDTH)
+    """A layer that takes a pair of inputs."""
+    layer: nn.Module = SAGEConv(WIDTH, WIDTH)
+    return layer
 
 
 def gcn() -> nn.Module:
-    return GCNConv(WIDTH, WIDTH)
+    """A layer that reads degrees, and takes no pair."""
+    layer: nn.Module = GCNConv(WIDTH, WIDTH)
+    return layer
 
 
 EXACT: dict[str, tuple[Callable[[], nn.Module], str]] = {  # name -> how it is made, the row cut it needs

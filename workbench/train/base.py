@@ -143,7 +143,10 @@ class StrategyRun(Protocol):
         ...
 
     def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
-        """Yield the work of every step from global step `first_step` (in `first_epoch`) to the end of the run."""
+        """Yield the work of every step from global step `first_step` (in `first_epoch`) to the end of the run.
+
+        What is waited for and moved meanwhile is noted on the job's recorder.
+        """
         ...
 
     def close(self) -> None: ...

@@ -126,6 +126,7 @@ def float_buffers(module: nn.Module) -> list[Tensor]:
 
 
 def flatten_buffers(module: nn.Module) -> Tensor:
+    """Return a module's real-valued buffers as one float64 vector, in a fixed order."""
     buffers = float_buffers(module)
     if not buffers:
         return torch.zeros(0)
@@ -133,6 +134,7 @@ def flatten_buffers(module: nn.Module) -> Tensor:
 
 
 def unflatten_buffers(module: nn.Module, flat: Tensor) -> None:
+    """Put back what :func:`flatten_buffers` returned."""
     offset = 0
     with torch.no_grad():
         for buffer in float_buffers(module):

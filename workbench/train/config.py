@@ -80,24 +80,30 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
     if "strategy" in parts:
         route(parts, parts["strategy"], words, findings)
     built = {name: part.build(findings) for name, part in parts.items()}
-    settings = cast("RunSettings | None", built["run"])
-    task = cast("Task | None", built.get("task"))
-    num_errors = len(findings.errors)
-    _check_graph(graph, task, findings)
-    tried = None
-    if task is not None and len(findings.errors) == num_errors and "model" not in parts:
-        tried = _try_user_module(graph, model, task, settings.rng_seed if settings else 0, findings)
-    if built.get("strategy") is not None:
-        wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
-        cast("Strategy", built["strategy"]).check(graph, **wanted, findings=findings)
+    tried = _check(graph, model, parts, built, findings)
     findings.raise_if_any()
-    assert settings is not None, "its faults were raised"
     spec = cast("ModelSpec | None", built.get("model"))
     depth = spec.num_propagations if spec is not None else cast("Tried", tried).num_propagations
     _compare_depth(built.get("sampler"), depth, findings)
-    config = _config(graph, parts, built, settings, tried)
-    module = tried.module if tried else None
-    return ResolvedRun(config=config, module=module, warnings=tuple(findings.items))
+    config = _config(graph, parts, built, tried)
+    return ResolvedRun(config=config, module=tried.module if tried else None, warnings=tuple(findings.items))
+
+
+def _check(
+    graph: Graph, model: Model, parts: Mapping[str, Part], built: Mapping[str, Params | None], findings: Findings
+) -> Tried | None:
+    """Note what does not fit together; return a model of the user's, tried, if there is one and it works."""
+    task, strategy = cast("Task | None", built.get("task")), cast("Strategy | None", built.get("strategy"))
+    num_errors, tried = len(findings.errors), None
+    _check_graph(graph, task, findings)
+    if task is not None and len(findings.errors) == num_errors and "model" not in parts:
+        settings = cast("RunSettings | None", built["run"])
+        tried = _try_user_module(graph, model, task, settings.rng_seed if settings else 0, findings)
+    if strategy is not None:
+        wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
+        strategy.check(graph, **wanted, findings=findings)
+        _refuse_caches(tried, strategy, findings)
+    return tried
 
 
 def _number(value: Any, default: int) -> int:
@@ -138,6 +144,16 @@ def _try_user_module(graph: Graph, model: Any, task: Task, rng_seed: int, findin
     return try_module(module, graph, out_channels=num_outputs, rng_seed=rng_seed, findings=findings)
 
 
+def _refuse_caches(tried: Tried | None, strategy: Strategy, findings: Findings) -> None:
+    """Note layers that keep the first graph they see: right for one graph, silently wrong for sampled batches."""
+    if tried is None or "sampler" not in strategy.parts:
+        return
+    for name, layer in tried.module.named_modules():
+        if getattr(layer, "cached", False) is True:
+            got, fix = f"{type(layer).__name__}(cached=True)", "build it with cached=False, or use full_graph"
+            findings.add(f"model.{name}", "layers that look at every batch anew", got, fix)
+
+
 def _compare_depth(sampler: Params | None, num_propagations: int, findings: Findings) -> None:
     """Note where a sampler follows more or fewer hops than the model reads."""
     fanouts = getattr(sampler, "fanouts", None)
@@ -156,9 +172,9 @@ def _compare_depth(sampler: Params | None, num_propagations: int, findings: Find
 
 
 def _config(
-    graph: Graph, parts: Mapping[str, Part], built: Mapping[str, Params | None], settings: RunSettings, tried: Any
+    graph: Graph, parts: Mapping[str, Part], built: Mapping[str, Params | None], tried: Tried | None
 ) -> RunConfig:
-    strategy = cast("Strategy", built["strategy"])
+    strategy, settings = cast("Strategy", built["strategy"]), cast("RunSettings", built["run"])
     params = strategy.to_dict()
     for name, registry in strategy.parts.items():
         chosen = built[name] if name in built else _own_part(registry, getattr(strategy, name))

@@ -66,8 +66,8 @@ def open_inference(context: RankContext, module: nn.Module) -> WholeInference | 
 
 def forward_bytes(graph: Graph, dtype: torch.dtype) -> int:
     """Return about what a forward over the whole graph keeps: features, and a message of their width for every edge."""
-    num_rows: int = graph.num_nodes + graph.num_edges
-    return num_rows * graph.num_features * torch.finfo(dtype).bits // 8
+    num_rows = graph.num_nodes + graph.num_edges
+    return int(num_rows * graph.num_features * torch.finfo(dtype).bits // 8)
 
 
 @torch.no_grad()

@@ -90,14 +90,18 @@ class LayerwiseInference:
         width = max(graph.num_features, _MIN_WIDTH) * torch.finfo(self.dtype).bits // 8
         max_edges = max(1, self.piece_bytes // width)
         bounds = piece_bounds(graph.indptr, max_edges=max_edges, world_size=transport.world_size)
-        maker, parts = PieceMaker(graph), []
+        maker, result = PieceMaker(graph), torch.empty(0)
         for ranges in rounds_of(bounds, transport.world_size):
             begin, end = ranges[transport.rank]
             # A rank without a node in this round joins with no row; the shape of a row it learns from some node.
             piece = maker.make(begin, end) if end > begin else maker.make(0, 1)
             rows = compute(piece)[: end - begin]
-            parts += transport.all_gather(rows.contiguous(), [end - begin for begin, end in ranges], kind="evaluate")
-        return torch.cat(parts)
+            parts = transport.all_gather(rows.contiguous(), [end - begin for begin, end in ranges], kind="evaluate")
+            if not len(result):
+                result = rows.new_empty(graph.num_nodes, *rows.shape[1:])
+            for (begin, end), part in zip(ranges, parts, strict=True):
+                result[begin:end] = part
+        return result
 
     def _forward(self, module: nn.Module, piece: Piece, outputs: list[Tensor], *, is_last: bool) -> Tensor:
         node_ids = torch.from_numpy(piece.node_ids).to(self.device)

@@ -111,4 +111,5 @@ def parts_of_strategy(strategy: Part, keywords: dict[str, Any], findings: Findin
 
 
 def settings_part() -> Part:
+    """Return the part that takes what belongs to the run itself."""
     return Part(owner="run", factory=RunSettings)

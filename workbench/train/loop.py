@@ -76,8 +76,7 @@ def _run_epochs(engine: Engine) -> tuple[bool, Evaluation | None]:
     while progress.step < engine.num_steps:
         if _obey(engine, context.poll_control(progress.step + 1)):
             return True, None
-        with engine.recorder.span(Phase.WAIT_FOR_BATCH):
-            work = next(works)
+        work = next(works)
         # Rank 0's clock decides when a checkpoint is due; its vote reaches all ranks with the step's totals.
         due = engine.tells and time.perf_counter() - last_saved_s > CHECKPOINT_AT_LEAST_EVERY_S
         votes = take_step(engine, work, float(due))

@@ -41,8 +41,6 @@ class Progress:
         Bytes by kind that this rank moved in the epoch so far.
     elapsed_s : float
         Seconds of training before this start of the rank.
-    row_cut : str or None
-        The mode chosen for sampled batches, once it is.
     """
 
     epoch: int = 1

@@ -81,7 +81,8 @@ class _MiniBatchRun:
         batches = self._source.batches(self._requests(first_epoch, first_step))
         while True:
             filled = self._source.filled  # when the rank asks: an empty ring is a rank that waits
-            batch = next(batches, None)
+            with self._job.recorder.span(Phase.WAIT_FOR_BATCH):
+                batch = next(batches, None)
             if batch is None:
                 return
             yield self._work(batch, filled)
