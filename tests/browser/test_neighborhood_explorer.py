@@ -10,7 +10,7 @@ from labkit import Notebook
 SETUP = "import workbench as wb\ngraph = wb.datasets.load('debian')\nexplorer = wb.NeighborhoodExplorer(graph)"
 EXPLORER = "section[aria-label='Neighbourhood explorer']"
 EXACT = "() => document.querySelector('.nx')?.dataset.status === 'exact'"
-SETTLED = "() => !document.querySelector('.nx-waiting') && !document.querySelector('.nx-progress')"
+SETTLED = "() => !document.querySelector('.nx-waiting, .nx-progress:not([hidden])')"
 
 
 def show(notebook: Notebook, setup: str = SETUP) -> Notebook:
@@ -209,7 +209,7 @@ def test_a_long_measurement_shows_an_estimate_progress_and_is_cancelled(notebook
     group(notebook, "Batch size in seeds, presets", "64")
     wait_sentence(notebook, "A batch of 64 seeds")
     wait_sentence(notebook, "reads ≈")
-    notebook.wait_js("() => /mean: \\d+ of 100 batches/.test(document.querySelector('.nx-status').textContent)")
+    notebook.wait_js("() => /mean so far, \\d+ of 100 batches/.test(document.querySelector('.nx-status').textContent)")
     notebook.page.get_by_role("button", name="Cancel the measurement").click()
     notebook.wait_js("() => document.querySelector('.nx').dataset.status === 'cancelled'")
     assert notebook.value("explorer.result.is_estimate")

@@ -17,7 +17,7 @@ from workbench.sampling.explosion_profile import hub_ablation, saturation, seed_
 from workbench.testing.graphs import NAMED
 from workbench.widgets import NeighborhoodExplorer
 from workbench.widgets.asks import Progress
-from workbench.widgets.neighborhood_details import DETAILS
+from workbench.widgets.neighborhood_details import DETAILS, SAMPLED_BATCHES
 from workbench.widgets.neighborhood_pack import pack_hubs, pack_saturation, pack_sizes
 from workbench.widgets.neighborhood_static import format_short, spread_labels
 from workbench.widgets.transport import encode
@@ -138,10 +138,22 @@ def test_cancel_keeps_what_was_measured(explore: Any) -> None:
     progress = Progress()
     progress.cancel()
     explorer._explore(progress, batch_size=5)
-    assert explorer._status == "cancelled"
+    explorer._cancel()
+    assert (explorer.snapshot()["status"], explorer.snapshot()["stopped"]) == ("cancelled", True)
+    assert explorer.result.sampled.num_batches == 1
     assert explorer.result.is_estimate
     explorer._explore(Progress())
     assert explorer._status == "exact"
+
+
+def test_a_result_of_older_settings_is_dropped(explore: Any) -> None:
+    explorer = explore(datasets.load("karate"), batch_size=4)
+    wait_exact(explorer)
+    old, old_settings = explorer.result, explorer._settings
+    explorer.batch_size = 7
+    assert explorer._take(old, old_settings) is False
+    assert explorer.result.num_seeds == 7
+    explorer._cancel()
 
 
 def test_details_follow_once_there_is_a_view(explore: Any) -> None:
@@ -156,7 +168,7 @@ def test_details_follow_once_there_is_a_view(explore: Any) -> None:
     assert explorer._found["sizes"] == pack_sizes(graph, seed_sizes(graph))
     assert explorer._found["hubs"] == pack_hubs(graph, hub_ablation(graph))
     wait(lambda: explorer._found["saturation"]["num_orders"] == 200)
-    expected = pack_saturation(saturation(graph, num_orders=200))
+    expected = pack_saturation(saturation(graph, num_orders=200, num_batches=SAMPLED_BATCHES))
     np.testing.assert_allclose(explorer._found["saturation"]["sampled"], expected["sampled"])
 
 

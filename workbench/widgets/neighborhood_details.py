@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PUBLISH_EVERY_S = 0.3
 EDGE_READS = 4e8  # budget of the saturation curves: a second or two on one core
+SAMPLED_BATCHES = 10  # of each size, for the saturation curves
 DETAILS = ("component", "access", "sizes", "hubs", "saturation")
 
 
@@ -135,7 +136,9 @@ class Details:
     def _saturation(self, progress: Progress, *, fanouts: tuple[int, ...], **_settings: Any) -> None:
         orders = int(np.clip(EDGE_READS / max(self.graph.num_edges * len(fanouts), 1), 20, 200))
         shown = 0.0
-        curves = iter_saturation(self.graph, fanouts=fanouts, num_orders=orders, num_batches=20, rng_seed=self.rng_seed)
+        curves = iter_saturation(
+            self.graph, fanouts=fanouts, num_orders=orders, num_batches=SAMPLED_BATCHES, rng_seed=self.rng_seed
+        )
         for found in curves:
             now = time.monotonic()
             if now - shown > PUBLISH_EVERY_S or found.num_orders == orders or progress.cancelled:

@@ -15,7 +15,7 @@ import traitlets
 from workbench.core.errors import InputError
 from workbench.sampling.explode import iter_explosion
 from workbench.sampling.explosion_record import Explosion
-from workbench.sampling.explosion_seeds import seeds_by_degree, suggest_node
+from workbench.sampling.explosion_seeds import seeds_by_degree
 from workbench.sampling.tree import computation_tree
 from workbench.widgets.asks import Ask, Progress, answers
 from workbench.widgets.base import WorkbenchWidget, asset
@@ -30,6 +30,7 @@ from workbench.widgets.neighborhood_settings import (
     check_explorable,
     label_of,
     seeds_as_changes,
+    unknown_node,
 )
 from workbench.widgets.neighborhood_static import static_page
 
@@ -149,10 +150,10 @@ class NeighborhoodExplorer(WorkbenchWidget):
         """Change the settings, show an estimate at once and exact numbers as they come."""
         try:
             settings = changed(self._settings, self.graph, changes)
-        except InputError as error:
+        except InputError:
             if "node" not in changes:
                 raise
-            return {"problem": str(error), "suggestion": suggest_node(self.graph, str(changes["node"]).strip())}
+            return unknown_node(self.graph, str(changes["node"]).strip())
         self._viewed, self._stopped = True, False
         self._apply(settings)
         return self._measure(progress)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from workbench.core.errors import Findings
 from workbench.core.units import format_count
 from workbench.sampling.explode import DEFAULT_FANOUTS
-from workbench.sampling.explosion_seeds import find_node, random_seeds, seeds_by_degree
+from workbench.sampling.explosion_seeds import find_node, random_seeds, seeds_by_degree, suggest_node
 from workbench.sampling.seeds import as_node_ids
 
 if TYPE_CHECKING:
@@ -178,6 +178,13 @@ def label_of(graph: Graph, node: int) -> str:
     """Return a node's name, or ``node 7``."""
     names = graph.node_names
     return f"node {format_count(node)}" if names is None else str(names[node])
+
+
+def unknown_node(graph: Graph, wanted: str) -> dict[str, Any]:
+    """Say in a sentence that no node is called so, with the name that may have been meant."""
+    what = "There is no node" if graph.node_names is None else "No node is named"
+    problem = f"{what} “{wanted}”; ids go from 0 to {graph.num_nodes - 1:,}."
+    return {"problem": problem, "suggestion": suggest_node(graph, wanted)}
 
 
 def check_explorable(graph: Any) -> None:

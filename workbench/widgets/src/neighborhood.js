@@ -41,7 +41,7 @@ function layout(model) {
     words: el("dl", {}),
   };
   const { graph } = model;
-  const about = [graph.symmetric ? "undirected: every edge stands in both directions" : "directed: a node reads its in-neighbours", graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"];
+  const about = [graph.symmetric ? "undirected: every edge stands in both directions" : "a node reads its in-neighbours", graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"];
   at.top = el("div", { class: "nx-top" }, el("h2", {}, "Neighbourhood explorer"), at.status);
   at.about = el("div", { class: "nx-sub" }, `${graph.name}, ${about.join(", ")}`);
   return at;
@@ -71,7 +71,7 @@ function asker({ connection, model, at, redraw }) {
 
 function drawHead(model, at, ask, width) {
   const { result, settings, graph } = model;
-  at.status.replaceChildren(...statusLine(model, { onCancel: ask.cancel, onAgain: () => ask.explore({}) }));
+  at.line.show(model);
   if (!result) return;
   model.controls.show(settings);
   at.say.replaceChildren(...sentence(model));
@@ -85,7 +85,7 @@ function drawHead(model, at, ask, width) {
   at.share.body.replaceChildren(sharePicture(stacked ? width : width - 32 - main, { ...model, stacked }));
   at.tables.replaceChildren(...hopTables(model));
   at.memory.node.hidden = !graph.row_bytes;
-  at.memory.under.textContent = `unique nodes × ${bytes(graph.row_bytes)}, and what fetching every tree slot would cost`;
+  at.memory.under.textContent = `unique nodes × ${bytes(graph.row_bytes).replace(".0 ", " ")}, and what fetching every tree slot would cost`;
   if (graph.row_bytes) at.memory.body.replaceChildren(memoryPicture(width, model));
   at.words.replaceChildren(...definitions(model));
 }
@@ -109,13 +109,14 @@ function drawDetail(name, model, at, ask, width) {
   const found = model.details[name];
   const place = at[name].body;
   const half = width < NARROW ? width : Math.floor((width - 32) / 2);
-  if (!found) place.replaceChildren(el("p", { class: "nx-sub nx-waiting" }, model.status === "cancelled" ? "not measured" : "being measured …"));
+  if (!found && model.stopped) place.replaceChildren(el("p", { class: "nx-sub nx-stopped" }, "not measured "), button("Measure", { onClick: () => ask.explore({}), kind: "nx-small" }));
+  else if (!found) place.replaceChildren(el("p", { class: "nx-sub nx-waiting" }, "being measured …"));
   else if (found.error) place.replaceChildren(errorBox(found.error));
   else if (name === "sizes") {
     at.sizes.under.textContent = `${plural(found.num_seeds, "random seed")}, all neighbours; click a bar to take a seed from it`;
     place.replaceChildren(sizesPicture(half, found, ask.takeSeed));
   } else if (name === "saturation") {
-    at.saturation.under.textContent = `random seeds, all neighbours: mean of ${plural(found.num_orders, "batch", "batches")} a size, sampled: of ${int(found.num_batches)}${model.settings.choice === "random" ? "" : "; a ring marks the chosen seeds"}`;
+    at.saturation.under.textContent = `random seeds; mean of ${plural(found.num_orders, "batch", "batches")} a size, ${int(found.num_batches)} where sampled${model.settings.choice === "random" ? "" : "; a ring marks the chosen seeds"}`;
     if (model.result) place.replaceChildren(saturationPicture(half, found, model));
   } else if (name === "hubs") place.replaceChildren(hubsPicture(width, found));
   else place.replaceChildren(el("div", { class: "nx-cells" }, accessCells(found, model.graph)));
@@ -146,8 +147,10 @@ export default defineWidget({
     };
     const ask = asker({ connection, model, at, redraw });
     model.controls = buildControls({ settings: model.settings, graph: model.graph, onChange: ask.explore });
+    at.line = statusLine({ onCancel: ask.cancel, onAgain: () => ask.explore({}) });
+    at.status.append(...at.line.nodes);
     root.classList.add("nx");
-    root.setAttribute("data-lm-suppress-shortcuts", "true"); // Enter on a button is not JupyterLab's "edit the cell"
+    at.tree.node.classList.add("nx-tree");
     at.tree.node.prepend(el("div", { class: "nx-action" }, button("Draw again", { label: "Draw another sample of the tree", onClick: ask.drawAgain, kind: "nx-small" })));
     root.append(
       at.top, at.about, at.say, at.remark, at.trouble, at.facts, model.controls.node,
@@ -163,7 +166,10 @@ export default defineWidget({
         if (body.result) model.result = body.result;
         if (body.tree) dirty.add("tree");
         if (body.settings || body.status || body.result) ["head", "saturation"].forEach((part) => dirty.add(part));
-        if (body.status === "cancelled") ALL_PARTS.forEach((part) => part !== "tree" && dirty.add(part));
+        if (body.stopped !== undefined && body.stopped !== model.stopped) {
+          model.stopped = body.stopped;
+          ["sizes", "hubs", "access"].forEach((part) => dirty.add(part));
+        }
         if (body.busy) { Object.assign(model.busy, body.busy); dirty.add("head"); }
         for (const [name, value] of Object.entries(body.details ?? {})) { model.details[name] = value; dirty.add(name); }
       },

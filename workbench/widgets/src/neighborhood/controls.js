@@ -48,7 +48,7 @@ export function buildControls({ settings, graph, onChange }) {
   });
   const percentile = field("Percentile of the degree", { type: "number", width: "64px", attributes: { min: 0, max: 100, step: "any" }, onChange: (value) => onChange({ percentile: value, choice: "percentile" }) });
   const nameLabel = graph.has_names ? "Node name or id" : "Node id";
-  const name = field(nameLabel, { type: "text", width: "128px", attributes: { spellcheck: "false", autocomplete: "off" }, onChange: (value) => onChange({ node: value }) });
+  const name = field(nameLabel, { type: "text", width: "160px", attributes: { spellcheck: "false", autocomplete: "off", placeholder: graph.has_names ? `e.g. ${graph.hub}` : "e.g. 0" }, onChange: (value) => onChange({ node: value }) });
   const percentileGroup = group("Percentile (degree)", percentile);
   const node = el("div", { class: "nx-controls" },
     group("Depth (hops)", depth), group("Neighbours", neighbors), group("", fanouts),
@@ -81,7 +81,6 @@ export function buildControls({ settings, graph, onChange }) {
       size.set(now.batch_size);
       percentile.set(now.percentile);
       percentileGroup.hidden = now.choice !== "percentile";
-      name.placeholder = now.first_seed;
       if (now.node_text) name.set(now.choice === "node" && !graph.has_names ? now.nodes[0] : now.node_text);
       showFanouts();
     },

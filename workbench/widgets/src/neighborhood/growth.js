@@ -1,7 +1,7 @@
 // Growth per hop on a log axis, and the share of the graph reached.
 import { line, picture, text } from "../lib/chart.js";
 import { svg } from "../lib/dom.js";
-import { spread, stroke, tip, wedge } from "./draw.js";
+import { spread, stroke, textWidth, tip, wedge } from "./draw.js";
 import { decade, int, share, short } from "./words.js";
 
 export const FULL = "var(--nx-all)";
@@ -75,9 +75,12 @@ export function sharePicture(width, { result, settings, graph, stacked }) {
     const centre = left + slot * (hop - 0.5);
     for (const [way, x, color] of [["all", centre - bar - 1, FULL], ["sampled", centre + 1, SAMPLED]]) {
       const ratio = result[way].nodes[hop] / graph.num_nodes;
+      const words = share(ratio);
+      // Words wider than their bar stand out to the side away from the other bar.
+      const [at, anchor] = textWidth(words) <= bar + 2 ? [x + bar / 2, "middle"] : way === "all" ? [x + bar, "end"] : [x + 2, "start"];
       node.append(
-        svg("rect", { x, y: Y(ratio), width: bar, height: Math.max(1, Y(0) - Y(ratio)), fill: color, opacity: hop <= settings.depth ? 1 : 0.3 }, tip(`hop ${hop}, ${way === "all" ? "all neighbours" : "sampled"}: ${share(ratio)}`)),
-        text(x + bar / 2, Y(ratio) - 4, share(ratio), { anchor: "middle", cls: hop <= settings.depth ? "ink" : "" }),
+        svg("rect", { x, y: Y(ratio), width: bar, height: Math.max(1, Y(0) - Y(ratio)), fill: color, opacity: hop <= settings.depth ? 1 : 0.3 }, tip(`hop ${hop}, ${way === "all" ? "all neighbours" : "sampled"}: ${words}`)),
+        text(at, Y(ratio) - 4, words, { anchor, cls: hop <= settings.depth ? "ink" : "" }),
       );
     }
     node.append(text(centre, height - bottom + 16, hop, { anchor: "middle", cls: hop === settings.depth ? "lbl" : "" }));

@@ -5,21 +5,43 @@ import { fanouts, hops, int, ordinal, plural, share, short } from "./words.js";
 
 const NAMES = { sizes: "sizes of single seeds", hubs: "hubs", saturation: "batch sizes", access: "access", component: "components" };
 
-/** The line at the right of the title: what is measured, how far, and what one can do about it. */
-export function statusLine({ status, result, busy, trouble }, { onCancel, onAgain }) {
-  const state = trouble ? "failed" : status;
-  const [color, word] = { exact: ["done", "Done"], estimating: ["running", "Running"], cancelled: ["paused", "Cancelled"], failed: ["failed", "Failed"] }[state];
-  const bar = (fraction) => el("span", { class: "wb-bar nx-progress", role: "progressbar", "aria-valuenow": Math.round(100 * fraction), "aria-valuemin": 0, "aria-valuemax": 100 }, el("i", { style: { width: `${100 * fraction}%` } }));
+/**
+ * The line at the right of the title: what is measured, how far, and what one can do about it. Its nodes stay, so that
+ * a button is not replaced under the pointer: returns {nodes, show(model)}.
+ */
+export function statusLine({ onCancel, onAgain }) {
+  const dot = el("i", { class: "nx-dot" });
+  const word = el("b");
+  const text = el("span");
+  const fill = el("i");
+  const bar = el("span", { class: "wb-bar nx-progress", role: "progressbar", "aria-label": "Measured", "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
   const cancel = button("Cancel", { label: "Cancel the measurement", onClick: onCancel, kind: "nx-small" });
-  const parts = [el("i", { class: "nx-dot", style: { background: `var(--wb-${color})` } }), el("b", { style: { color: `var(--wb-${color})` } }, word)];
-  if (state === "failed") return [...parts, "last numbers kept"];
-  if (!result) return [...parts, "measuring the first batch"];
+  const again = button("Measure the rest", { onClick: onAgain, kind: "nx-small" });
+  const show = (model) => {
+    const [state, words, fraction] = statusOf(model);
+    const [color, name] = { exact: ["done", "Done"], estimating: ["running", "Running"], cancelled: ["paused", "Cancelled"], failed: ["failed", "Failed"] }[state];
+    dot.style.background = word.style.color = `var(--wb-${color})`;
+    word.textContent = name;
+    text.textContent = words;
+    bar.hidden = cancel.hidden = fraction === null;
+    again.hidden = state !== "cancelled";
+    if (fraction === null) return;
+    bar.setAttribute("aria-valuenow", Math.round(100 * fraction));
+    fill.style.width = `${100 * fraction}%`;
+  };
+  return { nodes: [dot, word, text, bar, cancel, again], show };
+}
+
+/** The state, what to say about it, and how far it is (null where nothing is measured). */
+function statusOf({ status, result, busy, trouble }) {
+  if (trouble) return ["failed", "last numbers kept", null];
+  if (!result) return ["estimating", "measuring the first batch", 0];
+  if (status === "estimating") return [status, `${result.measured === 1 ? "first batch shown" : "mean so far"}, ${result.measured} of ${batchesOf(result)}`, result.measured / result.num_batches];
+  if (status === "cancelled") return [status, `mean of ${result.measured} of ${batchesOf(result)}`, null];
   const batches = plural(result.measured, "batch", "batches");
-  if (state === "estimating") return [...parts, `first batch shown, exact mean: ${result.measured} of ${batchesOf(result)}`, bar(result.measured / result.num_batches), cancel];
-  if (state === "cancelled") return [...parts, `mean of ${result.measured} of ${batchesOf(result)}`, button("Measure the rest", { onClick: onAgain, kind: "nx-small" })];
   const [name, progress] = Object.entries(busy).find(([, value]) => value) ?? [];
-  if (name) return [...parts, `exact, ${batches}; now ${NAMES[name]}: ${progress[1]}`, bar(progress[0]), cancel];
-  return [...parts, `exact, ${batches}, ${seconds(result.elapsed_s)}`];
+  if (name) return ["exact", `exact, ${batches}; now ${NAMES[name]}: ${progress[1]}`, progress[0]];
+  return ["exact", `exact, ${batches}, ${seconds(result.elapsed_s)}`, null];
 }
 
 const batchesOf = (result) => plural(result.num_batches, "batch", "batches");

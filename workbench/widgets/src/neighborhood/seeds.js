@@ -1,7 +1,7 @@
 // Which seeds explode, from which batch size on, and which hubs do it.
 import { line, picture, text } from "../lib/chart.js";
 import { svg } from "../lib/dom.js";
-import { reachable, spread, stroke, textWidth, tip } from "./draw.js";
+import { fit, reachable, spread, stroke, textWidth, tip } from "./draw.js";
 import { FULL, SAMPLED } from "./growth.js";
 import { decade, hops, int, plural, share, short } from "./words.js";
 
@@ -107,7 +107,7 @@ export function hubsPicture(width, found) {
     const y = i * row + 4;
     const [two, three] = [found.sizes[i][2], found.sizes[i][3]];
     node.append(
-      text(left - 8, y + 13, name(count), { anchor: "end", cls: "ink" }),
+      text(left - 8, y + 13, fit(name(count), left - 8), { anchor: "end", cls: "ink" }),
       svg("rect", { x: left, y, width: Math.max(1, X(three) - left), height: 9, fill: "var(--wb-bg)" }),
       svg("rect", { x: left, y, width: Math.max(1, X(three) - left), height: 9, fill: FULL, opacity: 0.45 }),
       svg("rect", { x: left, y: y + 10, width: Math.max(1, X(two) - left), height: 9, fill: FULL }),

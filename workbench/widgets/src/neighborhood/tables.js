@@ -7,7 +7,7 @@ import { bytes, fanouts, int, plural, share, short, times } from "./words.js";
 
 const swatch = (color) => el("i", { class: "nx-swatch", style: { background: color } });
 
-const WIDTHS = { Hop: "28px", Edges: "60px", "Share of graph": "60px", Redundancy: "84px", "Feature bytes": "76px" };
+const WIDTHS = { Hop: 6, "Tree slots": 15, "Unique nodes": 17, Edges: 14, "Share of graph": 14, Redundancy: 17, "Feature bytes": 17 };
 
 /** One table: hop, tree slots, unique nodes, edges, share, redundancy, bytes. */
 function hopTable(caption, color, growth, { settings, graph, estimated }) {
@@ -29,7 +29,7 @@ function hopTable(caption, color, growth, { settings, graph, estimated }) {
   });
   return el("table", { class: "nx-hops", "aria-label": caption },
     el("caption", {}, swatch(color), caption),
-    el("colgroup", {}, heads.map((head) => el("col", { style: { width: WIDTHS[head] ?? "auto" } }))),
+    el("colgroup", {}, heads.map((head) => el("col", { style: { width: `${WIDTHS[head]}%` } }))),
     el("thead", {}, el("tr", {}, heads.map((head) => el("th", { class: "num", scope: "col" }, head)))),
     el("tbody", {}, rows));
 }
@@ -71,7 +71,7 @@ export function memoryPicture(width, { result, settings, graph }) {
     const before = X(row.read) - 10 - textWidth(read, true) > left;
     node.append(text(before ? X(row.read) - 10 : left, before ? y + 4 : y - 8, read, { anchor: before ? "end" : "start", cls: "lbl" }));
     const after = X(row.slots) + 12 + textWidth(slots) < width;
-    if (X(row.slots) - X(row.read) > 12) node.append(text(after ? X(row.slots) + 10 : X(row.slots) - 8, after ? y + 4 : y - 8, slots, { anchor: after ? "start" : "end" }));
+    if (X(row.slots) - X(row.read) > 12) node.append(text(after ? X(row.slots) + 10 : X(row.slots) + 4, after ? y + 4 : y + 16, slots, { anchor: after ? "start" : "end" }));
   });
   const words = narrow ? "all rows" : `whole matrix ${bytes(whole)}`;
   const fits = X(whole) + 6 + textWidth(words) < width - (narrow ? 60 : 150);
@@ -86,9 +86,10 @@ const cell = (head, pairs, note) => el("div", {}, el("h4", {}, head), pairs, el(
 export function accessCells(access, graph) {
   const change = access.num_runs ? Math.round((100 * (access.num_runs - access.num_runs_by_degree)) / access.num_runs) : 0;
   const ratio = access.median > 0 ? `The largest list is ${int(access.maximum / access.median)} times the median one; ` : "";
+  const isolated = access.num_isolated ? `${plural(access.num_isolated, "node")} ${access.num_isolated === 1 ? "has" : "have"} no neighbours.` : `${ratio ? "e" : "E"}very node has neighbours.`;
   return [
     cell("Degree", [pair("median (p50)", int(access.median)), pair("p99", int(access.p99)), pair(`maximum, ${access.hub}`, int(access.maximum), access.hub)],
-      `${ratio}${plural(access.num_isolated, "node")} ${access.num_isolated === 1 ? "has" : "have"} no neighbours.`),
+      `${ratio}${isolated}`),
     cell("Edges held by the largest nodes", access.top.map(([part, count, held]) => pair(`top ${100 * part}% (${int(count)})`, `${(100 * held).toFixed(1)}%`)),
       "Share of all edges in the neighbour lists of these nodes."),
     cell("Cache lines of a sampled batch", [

@@ -47,7 +47,8 @@ export function treeView(host, tree, { onSeed }) {
   const name = (node) => tree.names[node] ?? `node ${int(node)}`;
   const key = el("div", { class: "nx-key" });
   const canvas = el("div");
-  const example = tree.fanouts.length > 1 && tree.root[CHILDREN].find((branch) => branch[DRAWN]);
+  const drawn = tree.fanouts.length > 1 ? tree.root[CHILDREN].filter((branch) => branch[DRAWN]) : [];
+  const example = drawn.find((branch) => branch[DRAWN] < branch[DEGREE]) ?? drawn[0];
   let marked = tree.often;
   let opened = 0;
   host.replaceChildren(key, canvas);
