@@ -28,19 +28,6 @@ def render_run(run: Any) -> Any | None:
     return _renderers[0](run) if _renderers else None
 
 
-def display_run(run: Any) -> None:
-    """Display a run, as a cell's last value is; a live view keeps the handle, and leaves a picture at the end."""
-    from IPython.display import display
-
-    shown = render_run(run)
-    if shown is not None and hasattr(shown, "_ipython_display_"):
-        shown._ipython_display_()
-        return
-    bundle = (run if shown is None else shown)._repr_mimebundle_()
-    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    display(data, raw=True, metadata=metadata)
-
-
 def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -126,7 +127,8 @@ def _more_supply(facts: Facts, first: str) -> str:
 
 def _slow_batches(facts: Facts) -> Verdict | None:
     worst = max(facts.ranks, key=lambda r: r.wait_for_batch_s)
-    if worst.wait_for_batch_s < SHARE * worst.step_s:
+    usual_s = statistics.median(r.wait_for_batch_s for r in facts.ranks)  # one that waits alone is a late rank
+    if usual_s < SHARE * worst.step_s:
         return None
     share = percent(worst.wait_for_batch_s / worst.step_s)
     where = f"Rank {worst.rank} waits {milliseconds(worst.wait_for_batch_s)} of {milliseconds(worst.step_s)} a step."
@@ -139,7 +141,7 @@ def _slow_batches(facts: Facts) -> Verdict | None:
         what=f"Batches come too slowly: {share} of a step is spent waiting for them",
         where=where,
         advice=_more_supply(facts, "The samplers cannot keep up"),
-        cost=_cost(facts, worst.wait_for_batch_s, worst),
+        cost=_cost(facts, usual_s, worst),
     )
 
 

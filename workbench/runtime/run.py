@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.config import RunConfig
 from workbench.core.control import ControlKind
-from workbench.core.display import display_run, render_run
+from workbench.core.display import render_run
 from workbench.core.errors import Findings, RunError
 from workbench.core.events import Event
 from workbench.runtime.event_stream import EventStream
@@ -265,7 +265,11 @@ class Run:
         return html_of(self)
 
     def _ipython_display_(self) -> None:
-        display_run(self)
+        # A dashboard displays itself, so that it can put a picture in its own place when the run has ended.
+        shown = render_run(self)
+        if shown is None or not hasattr(shown, "_ipython_display_"):
+            raise NotImplementedError("IPython then shows the bundle")
+        shown._ipython_display_()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         shown = render_run(self)
