@@ -10,7 +10,7 @@ import pytest
 from conftest import wait_until
 from fake_run import FakeRun
 
-from workbench.core.display import register_run_renderer, render_run
+from workbench.core import display
 from workbench.dashboard import Dashboard, patched
 from workbench.testing import event_logs
 from workbench.testing.event_logs import Scenario
@@ -149,12 +149,14 @@ def test_names_from_outside_are_text_in_the_picture() -> None:
     assert "<img" not in dashboard_of(run)._repr_mimebundle_()[0]["text/html"]
 
 
-def test_one_dashboard_for_all_displays_of_a_run_as_its_renderer(run: FakeRun) -> None:
-    register_run_renderer(dashboard_of)
-    first = render_run(run)
-    assert render_run(run) is first
+def test_in_a_notebook_a_run_shows_its_one_dashboard(run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert display.render_run(run) is None, "elsewhere it shows itself as text"
+    monkeypatch.setattr(display, "_in_notebook", lambda: True)
+    first = display.render_run(run)
+    assert isinstance(first, TrainingDashboard)
+    assert display.render_run(run) is first
     first.close()
-    second = render_run(run)
+    second = display.render_run(run)
     assert second is not first
     second.close()
 

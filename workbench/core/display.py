@@ -10,7 +10,7 @@ from typing import Any
 RunRenderer = Callable[[Any], Any]
 
 _renderers: list[RunRenderer] = []
-_NOTEBOOK_RENDERER = "workbench.widgets.training_dashboard"  # registers itself; imported when a notebook shows a run
+_NOTEBOOK_RENDERER = ("workbench.widgets.training_dashboard", "dashboard_of")  # imported when a notebook shows a run
 
 
 def register_run_renderer(renderer: RunRenderer) -> None:
@@ -22,10 +22,13 @@ def register_run_renderer(renderer: RunRenderer) -> None:
 
 
 def render_run(run: Any) -> Any | None:
-    """Return what shows a run, or None where nothing is registered: the run then shows itself as text and HTML."""
-    if not _renderers and _in_notebook():
-        importlib.import_module(_NOTEBOOK_RENDERER)
-    return _renderers[0](run) if _renderers else None
+    """Return what shows a run: what is registered, in a notebook the dashboard, else None (text and HTML)."""
+    if _renderers:
+        return _renderers[0](run)
+    if not _in_notebook():
+        return None
+    module, name = _NOTEBOOK_RENDERER
+    return getattr(importlib.import_module(module), name)(run)
 
 
 def _in_notebook() -> bool:

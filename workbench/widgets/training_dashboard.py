@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from workbench.core.control import CONTROL_KINDS
-from workbench.core.display import register_run_renderer
 from workbench.core.errors import Findings
 from workbench.core.events import TERMINAL_KINDS, Event
 from workbench.dashboard import Dashboard
@@ -217,6 +216,3 @@ def dashboard_of(run: ShownRun) -> TrainingDashboard | RunPicture:
     if known is None or known.comm is None:
         known = _shown[run] = TrainingDashboard(run)
     return known
-
-
-register_run_renderer(dashboard_of)
