@@ -18,13 +18,14 @@ class Scratch:
 
     A slot holds ``tag << 32 | local id`` and counts only where its tag is the batch's own, so that a new batch
     costs nothing; after two thousand million batches the slots are cleared once. A second set, `marks`, under tags of
-    the same count, serves methods that look at more nodes than they keep.
+    its own, serves methods that look at more nodes than they keep.
     """
 
     def __init__(self, num_nodes: int) -> None:
         self.slots: NDArray[np.int64] = np.zeros(num_nodes, np.int64)
         self._marks: NDArray[np.int64] | None = None
         self._tag = 0
+        self._mark = 0
 
     @property
     def num_nodes(self) -> int:
@@ -46,10 +47,17 @@ class Scratch:
         """Begin a batch: return a tag that no slot bears."""
         if self._tag >= LAST_TAG:
             self.slots[:] = 0
-            self._marks = None
             self._tag = 0
         self._tag += 1
         return self._tag
+
+    def next_mark(self) -> int:
+        """Begin a pass over the marks: return a tag that none of them bears."""
+        if self._mark >= LAST_TAG:
+            self.marks[:] = 0
+            self._mark = 0
+        self._mark += 1
+        return self._mark
 
 
 class ScratchPool:
