@@ -16,6 +16,7 @@ Ids = NDArray[np.int64]
 _PHASES = tuple(Phase)
 _SCALARS = ("epoch", "step_in_epoch", "step", "rank")
 _ARRAYS = ("node_ids", "edge_index", "edge_ids", "num_nodes_per_hop", "num_edges_per_hop", "x")
+_OPTIONAL = ("y", "edge_weight", "node_weight", "batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,6 +35,9 @@ class Batch:
         Features of all nodes of the batch.
     y : array (num_seeds) or (num_seeds, c), or None
         Labels of the seeds.
+    edge_weight, node_weight, batch : array or None
+        As of a :class:`workbench.sampling.SampledSubgraph`: factors of messages (e) and of the seeds' losses
+        (num_seeds), and each node's tree (k).
     epoch : int
         From 1.
     step_in_epoch : int
@@ -57,6 +61,9 @@ class Batch:
     step: int
     rank: int
     spans: tuple[Span, ...] = ()
+    edge_weight: NDArray[np.float32] | None = None
+    node_weight: NDArray[np.float32] | None = None
+    batch: Ids | None = None
 
     @property
     def num_seeds(self) -> int:
@@ -79,11 +86,10 @@ class Batch:
         """Return the batch as arrays by name; nothing large is copied.
 
         ``ids`` (int64) holds epoch, step_in_epoch, step and rank; ``spans`` (float64, one row a span) the
-        position of the phase in :class:`Phase`, start and duration in seconds. ``y`` is left out where it is None.
+        position of the phase in :class:`Phase`, start and duration in seconds. What is None is left out.
         """
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
-        if self.y is not None:
-            arrays["y"] = self.y
+        arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
         arrays["ids"] = np.array([getattr(self, name) for name in _SCALARS], np.int64)
         rows = [(_PHASES.index(span.phase), span.start_s, span.duration_s) for span in self.spans]
         arrays["spans"] = np.array(rows, np.float64).reshape(-1, 3)
@@ -98,7 +104,8 @@ class Batch:
         )
         fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
         fields |= {name: int(value) for name, value in zip(_SCALARS, arrays["ids"], strict=True)}
-        return cls(**fields, y=arrays.get("y"), spans=spans)
+        fields |= {name: arrays.get(name) for name in _OPTIONAL}
+        return cls(**fields, spans=spans)
 
     def __repr__(self) -> str:
         size = f"{self.num_seeds:,} seeds, {self.num_nodes:,} nodes, {self.num_edges:,} edges"

@@ -18,7 +18,8 @@ from workbench.gather.base import STORES, FeatureStore
 from workbench.gather.batch import Batch, Ids
 from workbench.graph import Graph
 from workbench.sampling import SAMPLERS
-from workbench.sampling.seeds import epoch_order, num_steps, seed_range
+from workbench.sampling.base import steps_per_epoch
+from workbench.sampling.seeds import epoch_order, seed_range
 
 SEED_SETS = ("train_nodes", "val_nodes", "test_nodes")
 
@@ -70,7 +71,7 @@ class BatchPlan:
     sampler, store : mapping
         ``{"name": ..., "params": {...}}``, as the registries' ``to_dict`` returns.
     batch_size : int
-        The most seeds of a rank in a step.
+        The most seeds of a rank in a step; a sampler that draws its seeds has a size of its own.
     world_size : int
         Number of ranks.
     rng_seed : int
@@ -115,16 +116,22 @@ class BatchMaker:
         self.sampler = SAMPLERS.from_dict(plan.sampler)
         self.store = _store_of(plan)
         self.seed_nodes: Ids = getattr(self.graph, plan.seed_set)
-        self.steps_per_epoch = num_steps(len(self.seed_nodes), plan.batch_size, plan.world_size)
+        shape = {"batch_size": plan.batch_size, "world_size": plan.world_size}
+        self.steps_per_epoch = steps_per_epoch(self.sampler, self.graph, len(self.seed_nodes), **shape)
         # A batch without seeds: kernels are compiled or loaded now, and the first batch takes as long as the others.
         self.sampler.sample(self.graph, self.seed_nodes[:0], epoch=0, batch=0, rng_seed=0)
         # Batches are made ahead: at the turn of an epoch two orders are in use.
         self._order = functools.lru_cache(maxsize=2)(self._make_order)
 
     def seeds(self, *, epoch: int, step_in_epoch: int, rank: int) -> Ids:
-        """Return the seeds of a batch, as :func:`workbench.sampling.split_seeds` deals them out."""
+        """Return what the sampler is given for a batch: all seeds where it draws them itself, else the batch's own.
+
+        The latter are dealt out as by :func:`workbench.sampling.split_seeds`.
+        """
         plan, steps = self.plan, self.steps_per_epoch
         self._check(step_in_epoch, rank)
+        if self.sampler.draws_seeds:
+            return self.seed_nodes
         shape = {"steps": steps, "world_size": plan.world_size, "step": step_in_epoch, "rank": rank}
         begin, end = seed_range(len(self.seed_nodes), **shape)
         return self._order(epoch)[begin:end]
@@ -162,6 +169,9 @@ class BatchMaker:
             edge_ids=subgraph.edge_ids,
             num_nodes_per_hop=subgraph.num_nodes_per_hop,
             num_edges_per_hop=subgraph.num_edges_per_hop,
+            edge_weight=subgraph.edge_weight,
+            node_weight=subgraph.node_weight,
+            batch=subgraph.batch,
             x=x,
             y=y,
             epoch=epoch,
