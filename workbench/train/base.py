@@ -115,6 +115,8 @@ class StepWork:
         Training nodes of this rank in this step; nodes and edges that it computes on.
     targets : Tensor
         (num_seeds, ...) labels of the seeds.
+    weights : Tensor, optional
+        (num_seeds,) factors of the seeds' losses, where the sampler gives them.
     forward : callable
         ``forward(module) -> (num_seeds, out_channels)``; not called where `num_seeds` is 0.
     bytes_by_kind : mapping
@@ -132,6 +134,7 @@ class StepWork:
     forward: Callable[[nn.Module], Tensor]
     bytes_by_kind: Mapping[str, int] = field(default_factory=dict)
     delivery: Delivery | None = None
+    weights: Tensor | None = None
 
 
 class StrategyRun(Protocol):
@@ -231,8 +234,8 @@ class Task(Params):
         return node_ids[self.is_known(np.asarray(graph.y[node_ids]))]
 
     @abstractmethod
-    def loss_sum(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of the losses of all rows."""
+    def loss_sum(self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the sum of the losses of all rows, each times its weight where there are weights (rows,)."""
 
     @abstractmethod
     def summarise(self, outputs: Tensor) -> Tensor:

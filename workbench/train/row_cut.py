@@ -42,6 +42,8 @@ def decide_row_cut(context: RankContext, module: nn.Module, plan: BatchPlan, wis
 def _probe(context: RankContext, module: nn.Module, plan: BatchPlan, modes: tuple[CutMode, ...]) -> Verdict:
     graph = context.graph
     sampler, seed = SAMPLERS.from_dict(plan.sampler), graph.train_nodes[:1]
+    if not sampler.is_by_hop:
+        return Verdict(mode="off", num_calls=0, reason="edges of the sampler's batches do not lie by hop")
     num_hops = len(sampler.sample(graph, seed, epoch=0, batch=0, rng_seed=plan.rng_seed).num_edges_per_hop)
     if num_hops == 0:
         return Verdict(mode="off", num_calls=0, reason="the sampler's batches have no hops")

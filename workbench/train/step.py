@@ -41,7 +41,7 @@ def _gradients(engine: Engine, work: StepWork) -> float:
     with engine.recorder.span(Phase.FORWARD):
         outputs = work.forward(engine.module)
         _check_outputs(outputs, work, engine.module)
-        loss = engine.task.loss_sum(outputs, work.targets)
+        loss = engine.task.loss_sum(outputs, work.targets, work.weights)
     with engine.recorder.span(Phase.BACKWARD):
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.item()

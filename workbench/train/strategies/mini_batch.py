@@ -19,7 +19,7 @@ from workbench.core.registry import Registry
 from workbench.gather import STORES, Batch, BatchPlan, BatchRequest, epoch_requests
 from workbench.models import ModelInputs, call_model
 from workbench.sampling import SAMPLERS
-from workbench.sampling.seeds import num_steps
+from workbench.sampling.base import steps_per_epoch
 from workbench.train.base import STRATEGIES, Delivery, Job, StepWork, Strategy, StrategyRun
 from workbench.train.boundaries.cut import RowCut
 from workbench.train.boundary import attached
@@ -72,7 +72,13 @@ class _MiniBatchRun:
             world_size=context.world_size,
             rng_seed=config.rng_seed,
         )
-        self.steps_per_epoch = num_steps(len(context.graph.train_nodes), strategy.batch_size, context.world_size)
+        self.steps_per_epoch = steps_per_epoch(
+            SAMPLERS.from_dict(plan.sampler),
+            context.graph,
+            len(context.graph.train_nodes),
+            batch_size=strategy.batch_size,
+            world_size=context.world_size,
+        )
         self._dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         self._verdict = decide_row_cut(context, job.module, plan, strategy.row_cut)
         self._source = context.batch_source(plan)
@@ -117,6 +123,7 @@ class _MiniBatchRun:
             num_nodes=batch.num_nodes,
             num_edges=batch.num_edges,
             targets=targets,
+            weights=None if batch.node_weight is None else as_tensor(batch.node_weight[known], device, self._dtype),
             forward=lambda module: self._forward(module, inputs, *hops)[rows],
             bytes_by_kind={"gather": batch.x.nbytes},
             delivery=self._delivery(batch, filled),
@@ -131,11 +138,16 @@ class _MiniBatchRun:
 
     def _inputs(self, batch: Batch, device: torch.device) -> ModelInputs:
         graph, edge_ids = self._job.context.graph, batch.edge_ids
+        weight = edge_column(graph, WEIGHT, edge_ids, device, self._dtype)
+        if batch.edge_weight is not None:  # an edge that stands for others counts for them too
+            factor = as_tensor(batch.edge_weight, device, self._dtype)
+            weight = factor if weight is None else weight * factor
         return ModelInputs(
             x=as_tensor(batch.x, device, self._dtype),
             edge_index=as_tensor(batch.edge_index, device, torch.int64),
-            edge_weight=edge_column(graph, WEIGHT, edge_ids, device, self._dtype),
+            edge_weight=weight,
             edge_attr=edge_column(graph, ATTRIBUTES, edge_ids, device, self._dtype),
+            batch=None if batch.batch is None else torch.from_numpy(batch.batch).to(device),
         )
 
     def _delivery(self, batch: Batch, filled: int) -> Delivery:

@@ -57,8 +57,12 @@ class NodeClassification(Task):
         known: NDArray[np.bool_] = targets >= 0
         return known
 
-    def loss_sum(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return functional.cross_entropy(outputs, targets, reduction="sum", label_smoothing=self.label_smoothing)
+    def loss_sum(self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+        smoothing = self.label_smoothing
+        if weights is None:
+            return functional.cross_entropy(outputs, targets, reduction="sum", label_smoothing=smoothing)
+        losses = functional.cross_entropy(outputs, targets, reduction="none", label_smoothing=smoothing)
+        return (losses * weights).sum()
 
     def summarise(self, outputs: Tensor) -> Tensor:
         return outputs.argmax(dim=1)
