@@ -13,9 +13,10 @@ import pytest
 import workbench as wb
 from workbench.core.config import Choice, GraphRef, RunConfig
 from workbench.core.display import register_run_renderer
-from workbench.core.errors import InputError, RunError
+from workbench.core.errors import Finding, InputError, RunError
 from workbench.core.events import Event
 from workbench.runtime.event_log import EventLog
+from workbench.runtime.report import Report
 from workbench.runtime.run_folder import RunFolder
 
 
@@ -177,10 +178,19 @@ def test_doctor_does_not_import_torch_or_dask() -> None:
 def test_doctor_tells_what_is_wrong_with_a_graph() -> None:
     graph = wb.Graph.from_edge_index(np.array([[0, 1], [1, 2]]), num_nodes=4, name="<b>bare</b>")
     report = wb.doctor(graph)
-    assert not report.ok
-    assert "not ready" in report.headline
-    assert any("x" in finding.where for finding in report.findings if finding.severity == "error")
+    assert "<b>bare</b>" in report.headline
+    assert any(finding.where == "edges" and "directed" in finding.got for finding in report.findings)
+    assert report.facts["Graph"].endswith("4 nodes, 2 edges")
     assert "<b>bare" not in report._repr_html_()
+
+
+def test_a_report_with_an_error_is_not_ready_and_shows_it_first() -> None:
+    remark = Finding(where="a", expected="b", got="c", fix="d", severity="info")
+    fault = Finding(where="disk", expected="room", got="none", fix="make room")
+    report = Report(subject="it", facts={}, findings=(remark, fault))
+    assert not report.ok
+    assert report.headline == "it: not ready (1 error, 1 info)"
+    assert repr(report).index("disk") < repr(report).index("a: c")
 
 
 def test_connect_names_what_is_wrong_with_its_arguments() -> None:

@@ -223,7 +223,8 @@ class Cluster:
         resolved : ResolvedRun
             What ``workbench.train.resolve`` made of the keywords.
         """
-        return self.submit(resolved.config, summary=resolved.summary, module=resolved.module)
+        notes = [str(finding) for finding in resolved.warnings]
+        return self.submit(resolved.config, summary=resolved.summary, module=resolved.module, options={"notes": notes})
 
     def submit(
         self, config: RunConfig, *, summary: str = "", module: Any = None, options: dict[str, Any] | None = None
@@ -273,6 +274,9 @@ class Cluster:
         kind = "local cluster" if self.is_local else "cluster"
         if self.client.status != "running":
             return f"Cluster({kind} at {self.address}, closed)"
-        workers = self.workers()
-        trainers, samplers = (sum(worker[key] for worker in workers) for key in ("trainer", "sampler"))
-        return f"Cluster({kind} at {self.address}, {trainers} trainers and {samplers} samplers ready)"
+        present = {key: sum(worker[key] for worker in self.workers()) for key in ("trainer", "sampler")}
+        wanted = present
+        if self.is_local:
+            wanted = self.client.sync(self.client.scheduler.workbench_scale, trainers=0, samplers=0)
+        size = ", ".join(f"{count} {role}{'s' * (count != 1)}" for role, count in wanted.items())
+        return f"Cluster({kind} at {self.address}, {size}{'' if wanted == present else ', starting'})"

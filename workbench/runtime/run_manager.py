@@ -111,7 +111,9 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
         run = _Run(run_id, path, config, options, state, EventLog(path / "events.log"))
         self._runs[run_id] = run
         data = {"config": config, "summary": record["summary"]}
-        self._publish(run, [Event(kind="run_created", time_s=state.created_s, data=data)])
+        created = Event(kind="run_created", time_s=state.created_s, data=data)
+        notes = [{"level": "warning", "text": note} for note in options.get("notes", ())]
+        self._publish(run, [created, *(Event(kind="log_written", time_s=state.created_s, data=note) for note in notes)])
         self._offer_hosts()
 
     async def control_run(self, run_id: str, kind: str, by: str = "", force: bool = False) -> None:
