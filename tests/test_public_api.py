@@ -10,7 +10,8 @@ import pytest
 import workbench
 
 PUBLIC = [
-    *("Explosion", "Graph", "NeighborhoodExplorer", "Partition", "PartitionExplorer", "Run", "SampledSubgraph"),
+    *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
+    *("PartitionExplorer", "Run", "SampledSubgraph"),
     *("Session", "TrainingDashboard", "attach", "connect", "datasets", "doctor", "explosion", "partition", "runs"),
     "sample",
 ]

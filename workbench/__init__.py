@@ -20,6 +20,8 @@ _EXPORTS = {
     "Partition": "workbench.partition",
     "sample": "workbench.sampling",
     "SampledSubgraph": "workbench.sampling",
+    "NeighborLoader": "workbench.gather",
+    "LinkNeighborLoader": "workbench.gather",
     "explosion": "workbench.sampling",
     "Explosion": "workbench.sampling",
     "connect": "workbench.session",
