@@ -83,6 +83,7 @@ class Notebook:
             shutil.copyfile(path, self.lab.root / name)
         self._path = name
         self._load(timeout_s)
+        self.wait_idle(timeout_s)
         return self
 
     def _load(self, timeout_s: float = 90) -> None:
@@ -92,7 +93,8 @@ class Notebook:
         self.page.evaluate("() => window.jupyterapp.restored.then(() => true)")
         self.page.wait_for_selector(".jp-Notebook", timeout=timeout_s * 1000)
         self.wait_js(f"() => {CURRENT}?.context?.isReady", timeout_s)
-        self.wait_js(f"() => ['idle', 'busy'].includes({CURRENT}?.sessionContext?.session?.kernel?.status)", timeout_s)
+        # Not its status: while a cell awaits something, a page that connects anew does not learn it.
+        self.wait_js(f"() => {CURRENT}?.sessionContext?.session?.kernel?.connectionStatus === 'connected'", timeout_s)
 
     def reload(self, *, save: bool = True) -> None:
         """Reload the page, as F5 does (JupyterLab shows only saved outputs again, so save first)."""
