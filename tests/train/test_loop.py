@@ -21,7 +21,10 @@ from workbench.testing.graphs import path
 from workbench.testing.rank_context import train_here
 from workbench.train import ResolvedRun, resolve
 from workbench.train.build import load_trained
+from workbench.train.engine import share_weights
 from workbench.train.progress import BYTE_KINDS
+from workbench.train.thread_transport import run_in_threads
+from workbench.train.transport import Transport
 
 NewFolder = Callable[[], Path]
 WORDS: dict[str, Any] = {"epochs": 3, "batch_size": 4, "fanouts": (3, 2), "hidden_channels": 8, "lr": 0.02}
@@ -84,8 +87,10 @@ def test_bytes_are_those_of_the_gradients_and_features(new_folder: NewFolder) ->
     for step in run.told("step_finished"):
         assert step["bytes"]["gather"] == step["num_nodes"] * 4 * 4
         assert step["bytes"]["all_reduce"] == (num_parameters + 6 + 3) * 4  # a flag a parameter, three totals
-        assert set(step["bytes"]) <= set(BYTE_KINDS)
+        assert set(step["bytes"]) == {"gather", "all_reduce", "all_reduce_modelled"} <= set(BYTE_KINDS)
     epoch = run.told("epoch_finished")[0]["bytes"]
+    assert set(epoch) == {"gather", "all_reduce", "all_reduce_modelled"}
+    assert run.told("epoch_finished")[1]["bytes"]["control"] > 0  # the sums that rank 0 told
     assert epoch["all_reduce"] == 2 * 2 * (num_parameters + 9) * 4  # two ranks, two steps
 
 
@@ -129,6 +134,21 @@ def test_losses_of_two_ranks_are_those_of_one_with_the_joint_batch(new_folder: N
     assert two.losses == pytest.approx(one.losses, rel=1e-5)
 
 
+def test_all_ranks_begin_with_the_weights_of_rank_0() -> None:
+    def rank(transport: Transport) -> list[Tensor]:
+        module = Normed()
+        with torch.no_grad():
+            for tensor in module.state_dict().values():
+                tensor += transport.rank + 1
+        share_weights(module, transport)
+        return [tensor.clone() for tensor in module.state_dict().values()]
+
+    first, *others = run_in_threads(3, rank)
+    expected = [tensor + 1 for tensor in Normed().state_dict().values()]
+    assert all(torch.equal(a, b) for a, b in zip(first, expected, strict=True))
+    assert all(torch.equal(a, b) for other in others for a, b in zip(first, other, strict=True))
+
+
 def test_the_same_run_twice_gives_the_same_bits(new_folder: NewFolder) -> None:
     first, second = (train_here(sampled(), new_folder()) for _ in range(2))
     assert first.losses == second.losses
@@ -141,8 +161,10 @@ def test_the_same_run_twice_gives_the_same_bits(new_folder: NewFolder) -> None:
 class Normed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        torch.manual_seed(0)
         self.conv, self.norm, self.top = SAGEConv(4, 8), BatchNorm(8), SAGEConv(8, 3)
+        with torch.no_grad():
+            for index, parameter in enumerate(self.parameters()):
+                parameter.copy_(torch.linspace(-1, 1, parameter.numel()).add(index).sin().view_as(parameter))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         out: Tensor = self.top(self.norm(self.conv(x, edge_index)).relu(), edge_index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CUSTOM = "custom"  # the model's name where the user passed a module
 MODEL_WEIGHTS = "model.pt"
 OPTIMIZERS = ("adam", "adamw", "sgd")
+_building = threading.Lock()  # torch's random state is one a process: ranks that are threads build one by one
 
 
 def build_module(config: RunConfig, graph: Graph, folder: Path) -> nn.Module:
@@ -27,11 +29,13 @@ def build_module(config: RunConfig, graph: Graph, folder: Path) -> nn.Module:
     A module of the user's is read from ``model.pkl`` in `folder`, which runs code: for ranks, and for a reader who
     trusts the run.
     """
-    seed_build(config.rng_seed)
     if config.model.name == CUSTOM:
         return load_module(folder)
     spec = MODELS.from_dict(config.model.to_json())
-    return spec.build(graph.num_features, TASKS.from_dict(config.task.to_json()).num_outputs(graph))
+    num_outputs = TASKS.from_dict(config.task.to_json()).num_outputs(graph)
+    with _building:
+        seed_build(config.rng_seed)
+        return spec.build(graph.num_features, num_outputs)
 
 
 def load_trained(config: RunConfig, graph: Graph, folder: Path) -> nn.Module:

@@ -15,6 +15,7 @@ from workbench.train.exact import WholeInference, open_inference
 from workbench.train.inference import LayerwiseInference
 from workbench.train.progress import Progress
 from workbench.train.recorder import Recorder
+from workbench.train.transport import Transport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,10 @@ class Engine:
         """Whether this rank tells what concerns the run as a whole."""
         return self.context.rank == 0
 
+    def settle_bytes(self) -> None:
+        """Count what moved outside of steps (evaluation, agreement) for the epoch, so that no step is blamed for it."""
+        self.progress.epoch_bytes.update(self.context.transport.take_bytes())
+
 
 def assemble(context: RankContext) -> Engine:
     """Build every part from the configuration, and put a checkpoint back where there is one."""
@@ -48,6 +53,7 @@ def assemble(context: RankContext) -> Engine:
     recorder = Recorder(context.clock())
     task = TASKS.from_dict(config.task.to_json())
     module = build_module(config, context.graph, context.folder).to(context.device)
+    share_weights(module, transport)
     optimizer = build_optimizer(config, module)
     update_run = UPDATES.from_dict(config.update.to_json()).open(module, optimizer, transport, recorder)
     state = context.load_checkpoint()
@@ -66,6 +72,13 @@ def assemble(context: RankContext) -> Engine:
         recorder=recorder,
         progress=progress,
     )
+
+
+def share_weights(module: nn.Module, transport: Transport) -> None:
+    """Let all ranks begin with the weights of rank 0, and none begin before all are there."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        transport.broadcast(tensor.data, kind="broadcast")
+    transport.barrier()
 
 
 def capture(engine: Engine) -> dict[str, Any]:

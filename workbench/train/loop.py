@@ -46,6 +46,7 @@ def train_rank(context: RankContext) -> Outcome:
         Where a loss is no finite number, on all ranks at the same step.
     """
     engine = assemble(context)
+    context.transport.take_bytes()  # what moved to get ready belongs to no step
     with closing(engine.strategy_run), lone_rows_normalised(engine.module):
         _tell_start(engine)
         stopped, last = _run_epochs(engine)
@@ -102,6 +103,7 @@ def _finish_epoch(engine: Engine) -> Evaluation | None:
     evaluation = None
     if is_last or (config.evaluate_every > 0 and epoch % config.evaluate_every == 0):
         evaluation = evaluate(engine, keep_outputs=is_last)
+    engine.settle_bytes()
     moved = progress.bytes_of_all_ranks(context.transport)
     if engine.tells:
         context.emit(
@@ -115,6 +117,7 @@ def _finish_epoch(engine: Engine) -> Evaluation | None:
             bytes=moved,
         )
     progress.begin_next_epoch()
+    engine.settle_bytes()
     return evaluation
 
 
@@ -124,6 +127,7 @@ def save(engine: Engine) -> None:
     epoch = -(-step // engine.strategy_run.steps_per_epoch)  # the one that the last step belongs to
     with engine.recorder.span(Phase.CHECKPOINT):
         state = capture(engine)
+        engine.settle_bytes()
         if not engine.tells:
             return
         path = context.save_checkpoint(state, epoch, step)
