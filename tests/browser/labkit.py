@@ -200,13 +200,14 @@ class Notebook:
         self.wait_js(f"() => document.body.dataset.jpThemeLight === '{str(theme == 'light').lower()}'")
 
     def screenshot(self, name: str, selector: str | None = None) -> Path:
-        """Write a picture of the page, or of the first element that fits, and return its path."""
+        """Write a picture of the page, or of the first element that fits as far as it is in view; return its path."""
         self._shots.mkdir(parents=True, exist_ok=True)
-        path = self._shots / f"{name}.png"
-        if selector is None:
-            self.page.screenshot(path=path)
-        else:
-            self.page.locator(selector).first.screenshot(path=path)
+        path, clip = self._shots / f"{name}.png", None
+        if selector is not None:
+            # Not Locator.screenshot: it waits until the element stands still, and a live one never does.
+            self.page.locator(selector).first.evaluate("element => element.scrollIntoView({block: 'start'})")
+            clip = self.page.locator(selector).first.bounding_box()
+        self.page.screenshot(path=path, clip=clip)
         return path
 
     # What a page must not do
