@@ -96,6 +96,12 @@ def test_a_cluster_without_client_and_run_ends_by_itself(tmp_path: Path, files: 
 
 
 @slow
+def test_a_kernel_that_ends_without_closing_ends_in_silence(tmp_path: Path, files: ClusterFiles) -> None:
+    assert use_cluster(tmp_path, "run.wait(); print('left')", idle_s=1.0) == "left"
+    assert_nothing_is_left(tmp_path)
+
+
+@slow
 def test_a_run_keeps_its_cluster_alive_without_any_client(tmp_path: Path, files: ClusterFiles) -> None:
     run_id = use_cluster(tmp_path, LEAVE_RUNNING, epochs=400, idle_s=1.0)
     log = tmp_path / "runs" / run_id / "events.log"

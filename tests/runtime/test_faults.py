@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import cloudpickle
+import psutil
 import pytest
 import torch
 
@@ -77,6 +78,16 @@ def test_a_killed_sampler_costs_nothing_but_its_batches(launch: Launch, session:
     lost = list(of_kind(run.events, "sampler_lost"))
     assert lost
     assert not list(of_kind(run.events, "run_restarting"))
+    assert losses(run) == losses(undisturbed)
+
+
+def test_a_killed_zygote_is_replaced_and_the_run_goes_on(launch: Launch, session: wb.Session) -> None:
+    undisturbed = launch(epochs=20).wait(PATIENCE_S)
+    run = launch(epochs=20)
+    wait_for(lambda: step_of(run) > 20, "some steps")
+    os.kill(psutil.Process(rank_pid(run, 0)).ppid(), signal.SIGKILL)
+    run.wait(PATIENCE_S)
+    assert len(list(of_kind(run.events, "run_restarting"))) == 1
     assert losses(run) == losses(undisturbed)
 
 

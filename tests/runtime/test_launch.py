@@ -102,6 +102,23 @@ def _after(run: wb.Run, seconds: float) -> int:
     return len(run.events)
 
 
+def test_one_trainer_alone_needs_no_process_group(launch: Launch) -> None:
+    runs = [launch(trainers=1, samplers=samplers, epochs=1).wait(PATIENCE_S) for samplers in (0, 1)]
+    assert losses(runs[0]) == losses(runs[1])
+    run = launch(trainers=1, epochs=10_000)
+    wait_for(lambda: step_of(run) > 5, "some steps")
+    run.pause()
+    wait_for(lambda: run.status == "paused", "the pause")
+    run.stop()
+    wait_for(lambda: run.status == "stopped", "the end, out of a pause")
+
+
+def test_the_whole_graph_in_every_step(session: wb.Session, graph: wb.Graph) -> None:
+    run = session.launch(graph, "gcn", "full_graph", epochs=20).wait(PATIENCE_S)
+    assert run.history.epoch.tolist() == list(range(1, 21))
+    assert run.history.train_loss.iloc[-1] < run.history.train_loss.iloc[0]
+
+
 def test_a_run_can_be_awaited(launch: Launch) -> None:
     run = launch()
 

@@ -108,6 +108,7 @@ def test_ranks_that_never_become_ready_are_named() -> None:
         replay.exit(rank, signal=9)
     failed = next(p for p in of(Publish, replay.out) if p.kind == "rank_failed")
     assert failed.data["cause"] == "ranks [1] were not ready within 9 s"
+    assert replay.state.status is Status.FAILED
 
 
 def test_a_silent_rank_is_found_but_not_in_a_pause() -> None:

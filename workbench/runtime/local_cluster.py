@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,13 @@ from workbench.runtime.cluster_files import ClusterFiles
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
+
+
+class _Detached(subprocess.Popen[bytes]):
+    """A process that is meant to outlive this one."""
+
+    def __del__(self, *_: Any) -> None:
+        """Say nothing: Python would warn that it still runs."""
 
 
 def find_or_start(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> dict[str, Any]:
@@ -32,7 +40,7 @@ def _start(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> 
     options = {"trainers": trainers, "samplers": samplers, "idle_s": idle_s, "started_s": time.time()}
     (files.folder / "options.json").write_text(json.dumps(options))
     with files.log("cluster").open("ab") as out:
-        process = subprocess.Popen(
+        process = _Detached(
             [sys.executable, "-m", "workbench.runtime.cluster_process", str(files.folder)],
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -44,7 +52,7 @@ def _start(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> 
     while time.monotonic() < deadline and process.poll() is None:
         record = files.read()
         if record is not None:
-            process.returncode = 0  # it is meant to outlive this process: Python would warn that it still runs
+            threading.Thread(target=process.wait, name="workbench-reaper", daemon=True).start()
             return record
         time.sleep(POLL_S)
     process.kill()

@@ -22,6 +22,7 @@ from workbench.runtime.zygote_link import ZygoteLink
 
 log = logging.getLogger(__name__)
 LOG_TAIL_BYTES = 4000
+RETRY_S = 2.0
 
 
 def guarded(handler: Callable[..., None]) -> Callable[..., None]:
@@ -108,11 +109,18 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
         self._worker.batched_send({"op": op, **fields})
 
     async def _keep_zygote(self) -> None:
+        address = f"{self._worker.scheduler.address} {self._worker.ip} {sys.executable}"
+        key = self.cluster_key or hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()[:12]
         while True:
-            address = f"{self._worker.scheduler.address} {self._worker.ip} {sys.executable}"
-            key = self.cluster_key or hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()[:12]
             self._link = ZygoteLink(key, self._on_exit)
-            info = await self._link.connect()
+            try:
+                info = await self._link.connect()
+            except (asyncio.IncompleteReadError, OSError) as error:
+                self._link.close()
+                text = f"worker {self._worker.name} cannot start ranks, it tries again: {error}. See the zygote's log"
+                self._tell("workbench_host_failed", text=text)
+                await asyncio.sleep(RETRY_S)
+                continue
             self._linked.set()
             self._tell("workbench_host_ready", info=info)
             await self._link.listen()

@@ -54,11 +54,11 @@ def worker_lost(state: RunState, signal: WorkerLost) -> Result:
     return _fail(state.with_(live=state.live - set(lost)), signal, failures)
 
 
-def hung(state: RunState, ranks: list[int], cause: str) -> Result:
+def hung(state: RunState, ranks: list[int], cause: str, kind: FailureKind = "silent") -> Result:
     """Ranks give no sign of life: the gang is killed."""
     if state.failing or not ranks:
         return state, ()
-    failure = Failure(rank=ranks[0], kind="silent", cause=cause, host=_place(state, ranks[0]))
+    failure = Failure(rank=ranks[0], kind=kind, cause=cause, host=_place(state, ranks[0]))
     return kill(state.with_(failing=True, failures=(failure,)))
 
 

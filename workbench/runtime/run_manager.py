@@ -62,6 +62,7 @@ class _Run:
     state: RunState
     log: EventLog
     unsent: list[Event] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)  # what is said once
 
 
 class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyped
@@ -88,6 +89,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 "workbench_rank_exited": guarded(self._on_rank_exited),
                 "workbench_host_ready": guarded(self._on_host_ready),
                 "workbench_host_gone": guarded(self._on_host_gone),
+                "workbench_host_failed": guarded(self._on_host_failed),
             }
         )
 
@@ -144,6 +146,13 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     def _on_host_gone(self, worker: str) -> None:
         self._ready.discard(worker)
+
+    def _on_host_failed(self, worker: str, text: str) -> None:
+        for run in self._runs.values():
+            if not (run.state.status.ended or run.state.live or text in run.told):
+                run.told.add(text)
+                told = Event(kind="log_written", time_s=time.time(), data={"level": "error", "text": text})
+                self._publish(run, [told])
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         self._offer_hosts()

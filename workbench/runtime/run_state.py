@@ -184,7 +184,8 @@ def _timer(state: RunState, signal: TimerFired) -> Result:
             return settle_if_empty(state.with_(live=frozenset()), signal)
         case "start" if state.status is Status.STARTING:
             missing = sorted(state.live - state.ready)
-            return hung(state, missing, f"ranks {missing} were not ready within {state.limits.start_s:g} s")
+            cause = f"ranks {missing} were not ready within {state.limits.start_s:g} s"
+            return hung(state, missing, cause, "error")  # they would not be the next time
         case "watch" if state.status in (Status.RUNNING, Status.PAUSED):
             return _watch(state, signal)
     return state, ()

@@ -17,8 +17,8 @@ from workbench.runtime.zygote import ENVIRONMENT, socket_name
 RESPAWN_S = 30.0
 
 
-def spawn_zygote(cluster_key: str, log: IO[bytes] | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start a zygote process in a session of its own."""
+def spawn_zygote(cluster_key: str, log: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """Start a zygote process in a session of its own; it writes to `log`, by default where this process does."""
     return subprocess.Popen(
         [sys.executable, "-m", "workbench.runtime.zygote", cluster_key],
         env={**os.environ, **ENVIRONMENT},
@@ -48,7 +48,10 @@ class ZygoteLink:
         self.info: frames.Message = {}
 
     async def connect(self) -> frames.Message:
-        """Return the zygote's greeting (pid, threads, seconds of import) once it is ready to fork."""
+        """Return the zygote's greeting (pid, threads, seconds of import) once it is ready to fork.
+
+        Raises ``asyncio.IncompleteReadError`` or ``OSError`` where it ends before that.
+        """
         spawned_s = -RESPAWN_S
         while True:
             sock = socket.socket(socket.AF_UNIX)
