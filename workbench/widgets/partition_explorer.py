@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from workbench.core.errors import Cancelled, Findings
-from workbench.partition import PARTITIONERS, Partition
+from workbench.core.errors import Cancelled
+from workbench.partition import Partition
 from workbench.widgets.asks import Ask, AskCancelledError, Progress, answers
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
@@ -24,6 +24,7 @@ from workbench.widgets.partition_pack import (
     pack_methods,
 )
 from workbench.widgets.partition_results import Choice, Made, Results, nodes_inside, roles
+from workbench.widgets.partition_settings import check, check_cost, check_part, choices
 from workbench.widgets.partition_static import static_page, summary
 from workbench.widgets.partition_words import find_node, node_facts
 
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from workbench.graph import Graph
 
 WAIT_FOR_RESULTS_S = 2.0  # a saved notebook should show results where they come that fast
-MAX_PARTS = 1024
-MAX_METHODS = 4
-WIDTHS, EPOCHS, LINKS = (16, 64, 256), (50, 200, 1000), (1, 10, 100)
 
 
 class PartitionExplorer(WorkbenchWidget):
@@ -82,7 +80,7 @@ class PartitionExplorer(WorkbenchWidget):
         width: int = 64,
     ) -> None:
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
-        _check(graph, num_parts, methods)
+        check(graph, num_parts, methods)
         self.graph = graph
         self._cost = CostSettings(width=width, epochs=200, link_gbit=1, num_features=graph.num_features)
         self._results = Results(graph)
@@ -108,8 +106,8 @@ class PartitionExplorer(WorkbenchWidget):
         if self._syncing:
             return
         try:
-            _check(self.graph, self.num_parts, self.methods)
-            _check_part(self.selected_part, self.num_parts)
+            check(self.graph, self.num_parts, self.methods)
+            check_part(self.selected_part, self.num_parts)
         except ValueError:
             self._assign(**{change["name"]: change["old"]})
             raise
@@ -190,7 +188,7 @@ class PartitionExplorer(WorkbenchWidget):
     def _answer_partition(
         self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int, again: bool = False
     ) -> Mapping[str, Any]:
-        _check(self.graph, num_parts, tuple(methods))
+        check(self.graph, num_parts, tuple(methods))
         changed = (tuple(methods), num_parts, rng_seed) != (self.methods, self.num_parts, self.rng_seed)
         self._assign(methods=tuple(methods), num_parts=num_parts, rng_seed=rng_seed)
         if self.selected_part is not None and self.selected_part >= num_parts:
@@ -212,7 +210,7 @@ class PartitionExplorer(WorkbenchWidget):
 
     @answers("cost")
     def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:
-        _check_cost(width, epochs, link_gbit)
+        check_cost(width, epochs, link_gbit)
         self._cost = CostSettings(width=width, epochs=epochs, link_gbit=link_gbit, num_features=self.graph.num_features)
         others = [self._others(made) for made in self._shown]
         figures = [
@@ -224,7 +222,7 @@ class PartitionExplorer(WorkbenchWidget):
     @answers("roles")
     def _answer_roles(self, progress: Progress, *, part: int | None) -> Mapping[str, Any]:
         """Return what each node is to a part, in every partition; and remember the part as the selected one."""
-        _check_part(part, self.num_parts)
+        check_part(part, self.num_parts)
         changed = part != self.selected_part
         self._assign(selected_part=part)
         found = []
@@ -265,13 +263,7 @@ class PartitionExplorer(WorkbenchWidget):
                 "selected_part": self.selected_part,
             },
             "cost": {"width": self._cost.width, "epochs": self._cost.epochs, "link_gbit": self._cost.link_gbit},
-            "choices": {
-                "widths": sorted({*WIDTHS, self._cost.width}),
-                "epochs": list(EPOCHS),
-                "links": list(LINKS),
-                "max_parts": min(MAX_PARTS, self.graph.num_nodes),
-                "max_methods": MAX_METHODS,
-            },
+            "choices": choices(self.graph, self._cost.width),
         }
 
     def static_html(self) -> str:
@@ -279,35 +271,3 @@ class PartitionExplorer(WorkbenchWidget):
 
     def text_summary(self) -> str:
         return summary(self.graph, self._shown, self._cost, self._error)
-
-
-def _check(graph: Graph, num_parts: Any, methods: tuple[str, ...]) -> None:
-    findings = Findings("PartitionExplorer")
-    if graph.num_nodes < 2:
-        findings.add("graph", "at least two nodes", graph.num_nodes, "explore a larger graph")
-    elif isinstance(num_parts, bool) or not isinstance(num_parts, (int, np.integer)):
-        findings.add("num_parts", "a whole number", repr(num_parts), "pass num_parts=4")
-    elif not 2 <= num_parts <= min(MAX_PARTS, graph.num_nodes):
-        limit = min(MAX_PARTS, graph.num_nodes)
-        findings.add("num_parts", f"2 to {limit:,}", num_parts, "pass num_parts=4")
-    if not 1 <= len(methods) <= MAX_METHODS or len(set(methods)) != len(methods):
-        findings.add("methods", f"1 to {MAX_METHODS} different names", list(methods), 'pass ("metis", "random")')
-    for method in methods:
-        if method not in PARTITIONERS.names():
-            findings.add("methods", f"names of {list(PARTITIONERS.names())}", repr(method), "correct the name")
-    findings.raise_if_any()
-
-
-def _check_part(part: int | None, num_parts: int) -> None:
-    if part is not None and not 0 <= part < num_parts:
-        findings = Findings("PartitionExplorer")
-        findings.add("selected_part", f"0 to {num_parts - 1}, or None", part, "select a part that is shown")
-        findings.raise_if_any()
-
-
-def _check_cost(width: int, epochs: int, link_gbit: float) -> None:
-    findings = Findings("PartitionExplorer")
-    for name, value in (("width", width), ("epochs", epochs), ("link_gbit", link_gbit)):
-        if not value > 0:
-            findings.add(name, "more than 0", value, f"choose a larger {name}")
-    findings.raise_if_any()

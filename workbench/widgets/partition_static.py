@@ -76,7 +76,7 @@ def _column(graph: Graph, made: Made, shown: Sequence[Made], settings: CostSetti
         f"<small>edges cut, {quality.edge_cut_ratio * 100:.1f}% of all</small></span></div>"
     )
     quality_table = table(heads, cells, label=f"Quality of {name}", num=(1, 2))
-    return f"<div>{head}{_map(graph, made, results)}{_matrix(made)}{quality_table}</div>"
+    return f"<div>{head}{_map(graph, made, results)}{_matrix(made, shown)}{quality_table}</div>"
 
 
 def _costs(graph: Graph, shown: Sequence[Made], settings: CostSettings) -> str:
@@ -87,13 +87,14 @@ def _costs(graph: Graph, shown: Sequence[Made], settings: CostSettings) -> str:
     return f'<div class="pe-cost"><h3>What it costs</h3><small>{text_of(costs["model"])}</small>{verdict}{body}</div>'
 
 
-def _matrix(made: Made) -> str:
-    """Return the traffic matrix of a few parts as a picture."""
+def _matrix(made: Made, shown: Sequence[Made]) -> str:
+    """Return the traffic matrix of a few parts as a picture; all that are shown share one log scale."""
     traffic, parts = made.quality.traffic, made.partition.num_parts
     if traffic is None or parts > MAX_MATRIX_PARTS or not traffic.any():
         return ""
+    everything = np.concatenate([one.quality.traffic.ravel() for one in shown if one.quality.traffic is not None])
+    low, high = np.log(everything[everything > 0].min()), np.log(max(everything.max(), 2))
     side, left, top = 44, 36, 36
-    high = float(np.log(max(traffic.max(), 2)))
     drawn = [svg_text(left + parts * side / 2, 11, "owner, sends", anchor="middle")]
     for i in range(parts):
         x, y = left + i * side, top + i * side
@@ -103,16 +104,17 @@ def _matrix(made: Made) -> str:
         drawn.append(svg_text(24, y + 25, i))
         for j in range(parts):
             rows = int(traffic[i, j])
-            fill = "var(--wb-track)" if i == j else viridis(float(np.log(max(rows, 1))) / high)
+            share = float((np.log(rows) - low) / max(high - low, 1e-9)) if rows else 0.0
+            fill, ink = (viridis(share), "#111418" if share > 0.6 else "#ffffff") if rows else ("var(--wb-track)", "")
             box = f'x="{left + j * side}" y="{y}" width="{side - 2}" height="{side - 2}" rx="2"'
-            drawn.append(f'<rect {box} fill="{fill}"/>')
-            words = "own" if i == j else format_count(rows)
-            ink = "" if i == j else ("#111418" if np.log(max(rows, 1)) / high > 0.6 else "#ffffff")
+            drawn.append(f'<rect {box} style="fill:{fill}"/>')
             place = (left + (j + 0.5) * side - 1, y + side / 2 + 3)
+            words = "own" if i == j else format_count(rows)
             drawn.append(svg_text(*place, words, anchor="middle", cls="pe-cell", fill=ink))
     size = left + parts * side
     label = f"Traffic matrix of {method_label(made.partition.method)}, rows read a layer"
-    return f"<h4>Traffic matrix, rows a layer</h4>{picture(size, size, label, ''.join(drawn))}"
+    head = "<h4>Traffic matrix, rows a layer; row: reader, column: owner</h4>"
+    return f'<div class="pe-still-matrix">{head}{picture(size, size, label, "".join(drawn))}</div>'
 
 
 def _map(graph: Graph, made: Made, results: Results) -> str:

@@ -94,6 +94,7 @@ class Explorer {
   async askPartition({ again = false } = {}) {
     const { methods, num_parts, rng_seed, selected_part } = this.snapshot.settings;
     this.asked = JSON.stringify({ ...this.snapshot.settings, selected_part: null });
+    this.trouble.replaceChildren();
     this.setStatus("Computing");
     try {
       const answer = await this.#ask("partition", { methods, num_parts, rng_seed, again }, "partition");

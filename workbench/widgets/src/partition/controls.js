@@ -23,8 +23,8 @@ export function settingsRow({ snapshot, look, on }) {
   const colours = [["part", "part"], ...(facts.has_classes ? [["class", "class"]] : []), ...(facts.has_train ? [["train", "training node"]] : [])];
   return el("div", { class: "pe-controls" },
     field("Methods side by side", methodChips({ available, methods: settings.methods, max: choices.max_methods, onChange: (methods) => on.settings({ methods }) })),
-    labelled("Parts", numberField("Number of parts", settings.num_parts, { min: 2, max: choices.max_parts, width: "64px", onChange: (num_parts) => on.settings({ num_parts }) }), { stacked: true }),
-    labelled("Random seed", numberField("Random seed", settings.rng_seed, { min: 0, max: 2147483647, width: "64px", onChange: (rng_seed) => on.settings({ rng_seed }) }), { stacked: true }),
+    labelled("Parts", numberField("Number of parts", settings.num_parts, { min: 2, max: choices.max_parts, width: "60px", onChange: (num_parts) => on.settings({ num_parts }) }), { stacked: true }),
+    labelled("Seed", numberField("Random seed", settings.rng_seed, { min: 0, max: 2147483647, width: "60px", onChange: (rng_seed) => on.settings({ rng_seed }) }), { stacked: true }),
     labelled("Colour nodes by", select("Colour nodes by", colours, look.by, on.by), { stacked: true }),
     labelled("Width, float32", select("Exchanged width", choices.widths.map((width) => [String(width), String(width)]), String(cost.width), (width) => on.cost({ width: Number(width) })), { stacked: true, hint: "numbers in a row that is exchanged, 4 bytes each" }),
     field("Draw", segmented("Draw", [["nodes", "Nodes"], ["quotient", "Quotient graph"]], look.draw, on.draw)),
