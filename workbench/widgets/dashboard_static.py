@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.units import format_bytes
+from workbench.widgets.dashboard_charts import (
+    MANY_EPOCHS,
+    MARK_COLORS,
+    loss_chart,
+    metric_title,
+    metrics_chart,
+    throughput_chart,
+)
 from workbench.widgets.dashboard_gantt import gantt
 from workbench.widgets.figures import (
-    Chart,
-    Line,
     bar,
     chip,
     figure,
-    nice_range,
     picture,
     svg_text,
     table,
     text_of,
-    tick_text,
 )
 from workbench.widgets.theme import part_color, phase_color
 
 View = Mapping[str, Any]
 WIDTH = 944.0
-CHART_WIDTH = 298.0
-MANY_EPOCHS = 40
 LOG_LINES = 12
 SERIOUS = ("warning", "failure", "restart")
 _WORDS = {"pending": "Waiting", "starting": "Starting", "restarting": "Restarting"}
 _TONES = {"finished": "done", "failed": "failed", "stopped": "paused", "paused": "paused", "restarting": "failed"}
-_MARKS = {"warn": "var(--wb-mark)", "fail": "var(--wb-failed)", "done": "var(--wb-done)", "": "var(--wb-running)"}
 _LEVELS = {"saved": "done", "warning": "mark", "failure": "failed", "restart": "running"}
 
 
@@ -63,9 +64,9 @@ def static_html(views: Mapping[str, View], run: View) -> str:
             f'<div class="db-figures">{"".join(map(_figure, _figures(views)))}</div>',
             _verdict(views["verdict"]),
             '<div class="db-grid">',
-            _panel("Training loss", 4, _loss(views).svg()),
-            _panel(_metric_title(views["metrics"]), 4, _metrics(views).svg()),
-            _panel("Throughput", 4, _throughput(views).svg()),
+            _panel("Training loss", 4, loss_chart(views).svg()),
+            _panel(metric_title(views["metrics"]), 4, metrics_chart(views).svg()),
+            _panel("Throughput", 4, throughput_chart(views).svg()),
             _panel(
                 "Last steps", 12, f'<div class="db-scroll">{gantt(views["gantt"], WIDTH)}</div>', views["gantt"]["line"]
             ),
@@ -122,7 +123,7 @@ def _timeline(progress: View) -> str:
     for mark in progress["marks"]:
         x = WIDTH * mark["step"] / total if total else 0.0
         anchor, shift = ("end", -8) if x > WIDTH / 2 else ("start", 8)
-        drawn.append(f'<path d="M{x - 4:.1f} 3h8l-4 7z" style="fill:{_MARKS[mark["tone"]]}"/>')
+        drawn.append(f'<path d="M{x - 4:.1f} 3h8l-4 7z" style="fill:{MARK_COLORS[mark["tone"]]}"/>')
         drawn.append(svg_text(x + shift, 9, mark["text"], anchor=anchor))
     return picture(WIDTH, 40, f"Step {step} of {total}", "".join(drawn))
 
@@ -147,84 +148,13 @@ def _verdict(verdict: View) -> str:
         parts += (
             f'<details class="db-output" open><summary>{text_of(head)}</summary><pre>{text_of(text)}</pre></details>'
         )
-    return f'<div class="db-verdict" role="note" style="--fc:{_MARKS[verdict["tone"]]}">{parts}</div>'
+    return f'<div class="db-verdict" role="note" style="--fc:{MARK_COLORS[verdict["tone"]]}">{parts}</div>'
 
 
 def _panel(title: str, span: int, body: str, line: str = "") -> str:
     return (
         f'<details class="db-panel db-span-{span}" open><summary><b>{title}</b>'
         f'<span class="db-line">{text_of(line)}</span></summary><div class="db-panel-body">{body}</div></details>'
-    )
-
-
-def _chart(views: Mapping[str, View], **given: Any) -> Chart:
-    progress = views["progress"]
-    last = max(progress["num_steps"], progress["furthest"], 1)
-    marks = [(mark["step"], "", _MARKS[mark["tone"]]) for mark in progress["marks"]]
-    title = f"step {tick_text(last)}"
-    return Chart(x_range=(0, last), x_title=title, marks=marks, width=CHART_WIDTH, height=136, **given)
-
-
-def _clamped(points: Any, y_range: tuple[float, float]) -> list[tuple[float, float, float, float]]:
-    def clamp(value: float) -> float:
-        return min(max(value, y_range[0]), y_range[1])
-
-    return [(x, clamp(mean), clamp(low), clamp(high)) for x, mean, low, high in points.tolist()]
-
-
-def _line(points: Sequence[tuple[float, float, float, float]], **look: Any) -> Line:
-    return Line(points=[(x, mean) for x, mean, _, _ in points], **look)
-
-
-def _loss(views: Mapping[str, View]) -> Chart:
-    loss = views["loss"]
-    means = sorted(row[1] for row in loss["points"].tolist())
-    y_range = nice_range(means[: -(-len(means) * 98 // 100)], zero=True)  # a spike is cut, not the curve flattened
-    points = _clamped(loss["points"], y_range)
-    before = _line(_clamped(loss["superseded"], y_range), color="var(--wb-ink2)")
-    unit = f"{loss['unit']}, " if loss["unit"] else ""
-    last = "" if loss["last"] is None else f"{loss['last']:.3g}"
-    return _chart(
-        views,
-        y_range=y_range,
-        y_title=f"{unit}mean and range over ranks",
-        label="Training loss by step",
-        lines=[before, _line(points, label=last)],
-        band=[(x, low, high) for x, _, low, high in points],
-    )
-
-
-def _metric_title(metrics: View) -> str:
-    return next((name.split(maxsplit=1)[-1].capitalize() for name in metrics["names"].values()), "Validation")
-
-
-def _metrics(views: Mapping[str, View]) -> Chart:
-    metrics = views["metrics"]
-    values = [row[1] for points in metrics["points"].values() for row in points.tolist()]
-    y_range = nice_range(values) if values else (0.0, 1.0)
-    lines = []
-    for i, (name, points) in enumerate(metrics["points"].items()):
-        label = f"{metrics['last'][name]:.3f} {metrics['names'][name].split()[0].lower()}"
-        color = "var(--wb-ink2)" if i else "var(--wb-ink)"
-        lines.append(_line(_clamped(points, y_range), color=color, dots=len(points) <= MANY_EPOCHS, label=label))
-    note = "" if lines else "measured at the end of an epoch"
-    return _chart(
-        views, y_range=y_range, y_title="share of nodes that are right", label="Metrics", lines=lines, note=note
-    )
-
-
-def _throughput(views: Mapping[str, View]) -> Chart:
-    shown = views["throughput"]
-    y_range = nice_range([row[1] for row in shown["points"].tolist()], zero=True)
-    points = _clamped(shown["points"], y_range)
-    last = "" if shown["last"] is None else f"{shown['last']:,.0f}"
-    return _chart(
-        views,
-        y_range=y_range,
-        y_title="seeds a second, all ranks",
-        label="Seeds a second by step",
-        lines=[_line(points, label=last)],
-        band=[(x, low, high) for x, _, low, high in points],
     )
 
 
