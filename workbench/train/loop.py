@@ -111,7 +111,7 @@ def _finish_epoch(engine: Engine) -> Evaluation | None:
             epoch=epoch,
             step=progress.step,
             elapsed_s=progress.elapsed(),
-            train_loss=progress.loss_sum / max(progress.num_seeds, 1),
+            train_loss=progress.loss_sum / progress.num_seeds if progress.num_seeds else None,
             metrics=dict(evaluation.metrics) if evaluation else {},
             evaluate_s=evaluation.elapsed_s if evaluation else 0.0,
             bytes=moved,
