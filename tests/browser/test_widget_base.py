@@ -89,12 +89,19 @@ def test_a_command_is_obeyed_while_a_cell_blocks(notebook: Notebook, wait: str) 
     notebook.wait_js("() => document.querySelector('.demo-answer').textContent === 'stopped'")
 
 
-def test_nothing_is_sent_when_nobody_listens(demo: Notebook) -> None:
-    demo.wait_value("demo.listening")
+def test_nothing_is_sent_when_nobody_listens_and_nothing_is_missed(demo: Notebook) -> None:
+    demo.save()
+    demo.execute(
+        "import threading, time\nsent = []\n"
+        "def work():\n    for _ in range(60):\n        sent.append(demo.add(1))\n        time.sleep(0.25)\n"
+        "threading.Thread(target=work).start()"
+    )
     demo.page.goto("about:blank")
-    demo.page.wait_for_timeout(6500)
-    demo._load()
-    assert demo.value("demo.listening") is False or demo.value("demo._seq") > 0
+    demo.page.wait_for_timeout(7500)
+    demo.reload(save=False)
+    demo.wait_value("len(sent)", 60)
+    assert demo.value("[sent[0], False in sent]") == [True, True]
+    wait_total(demo, "total 62")
 
 
 def test_a_restarted_kernel_is_noticed(demo: Notebook) -> None:
