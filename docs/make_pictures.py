@@ -48,7 +48,7 @@ PICTURES = (
         label="Neighbourhood explorer",
         cells=(GRAPH, "wb.NeighborhoodExplorer(graph)"),
         complete="document.querySelector('.nx')?.dataset.status === 'exact'"
-        " && !document.querySelector('.nx-waiting, .nx-progress')",
+        " && !document.querySelector('.nx-waiting, .nx-progress:not([hidden])')",
     ),
     Picture(
         name="partition",
@@ -68,9 +68,10 @@ PICTURES = (
 def take(picture: Picture, notebook: Notebook, theme: str) -> Path:
     """Take one picture in one theme; the widget is already on the page."""
     notebook.set_theme(theme)
-    height = notebook.page.evaluate(f"() => document.querySelector({picture.selector!r}).offsetHeight")
+    notebook.page.wait_for_timeout(2000)  # the widget is drawn anew for the theme
+    height = notebook.page.evaluate(f'() => document.querySelector("{picture.selector}").offsetHeight')
     notebook.page.set_viewport_size({"width": WIDTH, "height": height + 400})  # what is out of sight is not drawn
-    notebook.page.wait_for_timeout(2000)  # the widgets redraw for the theme and the size
+    notebook.page.wait_for_timeout(2000)
     return notebook.screenshot(f"{picture.name}-{theme}", picture.selector)
 
 
