@@ -40,12 +40,11 @@ def findings_of(data: Data, **kwargs: Any) -> dict[str, str]:
 
 def test_weighted_draws_follow_the_weights_of_the_original_edges() -> None:
     data = hub(score=torch.tensor([3.0, 2.0, 1.0, 0.0]))  # of the edges from 4, 3, 2, 1
-    loader = NeighborLoader(data, [1], [0], weight_attr="score", replace=True, rng_seed=0)
-    edges = torch.cat([loader([0]).e_id for _ in range(6000)])
-    counts = np.bincount(edges.numpy(), minlength=4)
+    batch = next(iter(NeighborLoader(data, [6000], [0], weight_attr="score", replace=True, rng_seed=0)))
+    counts = np.bincount(batch.e_id.numpy(), minlength=4)
     assert counts[3] == 0
     assert stats.chisquare(counts[:3], np.array([3, 2, 1]) / 6 * 6000).pvalue > 1e-4
-    assert stats.chisquare(counts[:3], np.array([3 * 0.9, 2, 1]) / 5.7 * 6000).pvalue < 1e-2
+    assert stats.chisquare(counts[:3], np.array([3 * 0.9, 2, 1]) / 5.7 * 6000).pvalue < 1e-3
 
 
 def test_columns_that_are_no_weights_are_named() -> None:
@@ -65,7 +64,7 @@ def test_no_edge_is_later_than_its_seed(time_attr: str, strategy: str) -> None:
     seen = 0
     for batch in NeighborLoader(data, [3, 3], time_attr=time_attr, **options):
         assert torch.equal(batch.seed_time, seed_time[batch.input_id])
-        assert batch.batch[:20].tolist() == list(range(batch.batch_size))
+        assert batch.batch[: batch.batch_size].tolist() == list(range(batch.batch_size))
         source, destination = batch.edge_index
         assert torch.equal(batch.batch[source], batch.batch[destination])
         time = batch.edge_time if time_attr == "edge_time" else batch.time[source]

@@ -47,10 +47,10 @@ def test_seeds_come_as_any_sequence_of_whole_numbers(kind: Any) -> None:
 
 
 def test_a_mask_names_its_nodes_and_other_seeds_their_positions() -> None:
-    mask = torch.tensor([False, False, True, False, True, False])
-    assert only_batch(NeighborLoader(star(), [1], mask, batch_size=9)).input_id.tolist() == [2, 4]
-    assert only_batch(NeighborLoader(star(), [1], [2, 4], batch_size=9)).input_id.tolist() == [0, 1]
-    batch = only_batch(NeighborLoader(star(), [1], [2, 4], batch_size=9, input_id=torch.tensor([70, 80])))
+    mask = torch.tensor([False, True, False, False, True, False])
+    assert only_batch(NeighborLoader(star(), [1], mask, batch_size=9)).input_id.tolist() == [1, 4]
+    assert only_batch(NeighborLoader(star(), [1], [1, 4], batch_size=9)).input_id.tolist() == [0, 1]
+    batch = only_batch(NeighborLoader(star(), [1], [1, 4], batch_size=9, input_id=torch.tensor([70, 80])))
     assert batch.input_id.tolist() == [70, 80]
 
 
@@ -80,6 +80,13 @@ def test_isolated_seeds_are_a_batch_without_edges() -> None:
     batch = only_batch(NeighborLoader(star(), [5, 5], [4, 5], batch_size=2))
     assert (batch.num_nodes, batch.num_edges, batch.edge_index.shape) == (2, 0, (2, 0))
     assert (batch.num_sampled_nodes, batch.num_sampled_edges) == ([2, 0, 0], [0, 0])
+
+
+def test_seeds_that_edges_only_leave_are_told() -> None:
+    with pytest.warns(UserWarning, match="edges leave the seeds") as caught:
+        loader = NeighborLoader(star(), [2], [2, 3])
+    assert caught[0].filename == __file__
+    assert [batch.num_edges for batch in loader] == [0, 0]
 
 
 def test_no_seeds_are_an_epoch_without_batches() -> None:

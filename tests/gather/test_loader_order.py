@@ -169,7 +169,7 @@ def test_work_ahead_is_bounded() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_memory_stays_flat_over_epochs(workers: int) -> None:
-    loader = NeighborLoader(make_data(20_000), [10, 5], batch_size=512, shuffle=True, num_workers=workers)
+    loader = NeighborLoader(make_data(10_000), [10, 5], batch_size=512, shuffle=True, num_workers=workers)
     process = psutil.Process()
 
     def resident_after(epochs: int) -> int:
@@ -179,9 +179,9 @@ def test_memory_stays_flat_over_epochs(workers: int) -> None:
         gc.collect()
         return int(process.memory_info().rss)
 
-    before = resident_after(5)
-    assert resident_after(20) - before < 20e6
-    assert POOL.nbytes <= POOL.capacity * 8 * 20_000 + sum(8 * NUM_NODES for _ in range(POOL.capacity))
+    before = resident_after(4)
+    assert resident_after(15) - before < 20e6
+    assert POOL.nbytes <= POOL.capacity * 8 * 10_000
 
 
 def _sum_in_daemon(queue: Any) -> None:

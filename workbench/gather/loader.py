@@ -6,12 +6,18 @@ from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
-import torch
 from torch_geometric.sampler import NodeSamplerInput
 
 from workbench.core.errors import Findings, InputError
 from workbench.gather.loader_base import BatchLoader
-from workbench.gather.loader_check import as_tensor, check_options, check_vector, is_mask, warn_of_depth
+from workbench.gather.loader_check import (
+    as_tensor,
+    check_options,
+    check_vector,
+    is_mask,
+    warn_of_depth,
+    warn_of_sources,
+)
 from workbench.gather.loader_draw import DrawKey
 from workbench.gather.loader_sampling import SamplingOptions, open_sampling
 from workbench.sampling import as_node_ids
@@ -123,6 +129,8 @@ class NeighborLoader(BatchLoader):
         sampling = open_sampling(data, options, "input_time", input_time, findings)
         self.input_data = _inputs(sampling.graph.num_nodes, input_nodes, input_time, input_id, findings)
         findings.raise_if_any()
+        if sampling.is_own:
+            warn_of_sources("NeighborLoader", sampling.graph, self.input_data.node.numpy())
         if model is not None:
             warn_of_depth("NeighborLoader", model, sampling.num_hops)
         self.input_nodes, self.input_time = input_nodes, input_time
@@ -152,4 +160,4 @@ def _inputs(num_nodes: int, input_nodes: Any, input_time: Any, input_id: Any, fi
         ids = check_vector("input_id", input_id, len(nodes), "for each seed", findings)
     elif is_mask(input_nodes):
         ids = nodes
-    return NodeSamplerInput(node=torch.from_numpy(nodes), time=as_tensor(time), input_id=as_tensor(ids))
+    return NodeSamplerInput(node=as_tensor(nodes), time=as_tensor(time), input_id=as_tensor(ids))

@@ -148,3 +148,15 @@ def warn_of_depth(loader: str, model: Any, num_hops: int | None) -> None:
             f"{loader}: num_neighbors has {num_hops} hops and the model {len(layers)} message-passing layers: {effect}"
         )
         warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def warn_of_sources(loader: str, graph: Graph, seed_nodes: NDArray[np.int64]) -> None:
+    """Warn where no seed has an in-edge but some have out-edges, so that every batch is right and has no edge."""
+    if len(seed_nodes) == 0 or (graph.indptr[seed_nodes + 1] > graph.indptr[seed_nodes]).any():
+        return
+    has_out_edge = np.zeros(graph.num_nodes, bool)
+    has_out_edge[graph.indices] = True
+    if has_out_edge[seed_nodes].any():
+        fix = "add reverse edges with torch_geometric.transforms.ToUndirected(), or flip data.edge_index"
+        text = f"{loader}: edges leave the seeds and none leads to them, so that batches have no edge. Fix: {fix}"
+        warnings.warn(text, UserWarning, stacklevel=4)
