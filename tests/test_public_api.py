@@ -11,9 +11,8 @@ import workbench
 
 PUBLIC = [
     *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
-    *("PartitionExplorer", "Run", "SampledSubgraph"),
-    *("Session", "TrainingDashboard", "attach", "connect", "datasets", "doctor", "explosion", "partition", "runs"),
-    "sample",
+    *("PartitionExplorer", "Run", "SampledSubgraph", "Session", "TrainingDashboard", "attach", "connect", "datasets"),
+    *("doctor", "explosion", "partition", "runs", "sample"),
 ]
 
 
