@@ -59,6 +59,7 @@ class _Rank:
 
 
 def rank_key(run_id: str, generation: int, rank: int) -> str:
+    """Return the name of one start of a rank, unique on a worker."""
     return f"{run_id}/{generation}/{rank}"
 
 
