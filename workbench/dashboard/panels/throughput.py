@@ -81,7 +81,7 @@ def _change(state: ThroughputState, now: float | None) -> tuple[str, str]:
     if now is None:
         return "known after the first step", "muted"
     if state.standing and not state.ended:
-        return "stands still now; this is the rate before", "muted"
+        return "stands still; the rate before", "muted"
     means, lasts = state.series.table[:, MEAN], state.series.table[:, LAST]
     if len(means) < 8:
         return "", ""

@@ -63,7 +63,9 @@ function throughputChart({ throughput }) {
 
 function chartOf(spec, progress, width, show) {
   const last = Math.max(progress.num_steps, progress.furthest, 1);
-  const axes = frame({ width, height: HEIGHT, x: { range: [0, last], title: `step ${tick(last)}` }, y: { range: spec.y, title: spec.title }, label: spec.label, margin: { left: 36, right: 4, top: 24 } });
+  const none = !spec.lines.some((one) => one.points.length);
+  const known = progress.num_steps > 0;
+  const axes = frame({ width, height: HEIGHT, x: { range: [0, last], title: known ? `step ${tick(last)}` : "step", ticks: known ? undefined : [0] }, y: { range: spec.y, title: spec.title, ticks: none ? [] : undefined }, label: spec.label, margin: { left: 36, right: 4, top: 24 } });
   const { X, Y, plot, inner } = axes;
   const clamp = (value) => Math.max(spec.y[0], Math.min(spec.y[1], value));
   for (const mark of progress.marks) plot.append(line(X(mark.step), inner.top, X(mark.step), inner.bottom, { stroke: TONE[mark.tone], dash: "2 2" }));
@@ -71,7 +73,7 @@ function chartOf(spec, progress, width, show) {
   if (spec.before?.length) plot.append(svg("path", { d: pathOf(spec.before.map((r) => [r[STEP], clamp(r[MEAN])]), X, Y), fill: "none", stroke: "var(--wb-ink2)", opacity: 0.5, "stroke-width": 1.5 }, svg("title", {}, "run again after the restart")));
   if (spec.peak) plot.append(text(X(spec.peak.step) + 4, inner.top + 8, spec.peak.text, { cls: "warn" }));
   labelled(plot, spec, axes, width, clamp);
-  if (!spec.lines.some((one) => one.points.length)) plot.append(text((inner.left + inner.right) / 2, (inner.top + inner.bottom) / 2, spec.empty ?? "no step finished yet", { anchor: "middle" }));
+  if (none) plot.append(text((inner.left + inner.right) / 2, (inner.top + inner.bottom) / 2, spec.empty ?? "no step finished yet", { anchor: "middle" }));
   return { node: axes.node, hover: hovering(axes, spec, width, clamp, last, show) };
 }
 

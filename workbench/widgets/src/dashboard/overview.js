@@ -40,7 +40,7 @@ function bar(progress, width) {
 function epochLabels(node, { num_epochs: epochs, epoch }, width, pieces) {
   if (!epochs) return;
   if (pieces === 1) {
-    node.append(text(0, 37, epochs > 1 ? `epoch ${epoch} of ${epochs}` : "epoch 1", { cls: "ink" }));
+    node.append(text(0, 37, !epoch ? `${epochs} ${epochs === 1 ? "epoch" : "epochs"}` : epochs > 1 ? `epoch ${epoch} of ${epochs}` : "epoch 1", { cls: "ink" }));
     return;
   }
   const room = width / pieces;
