@@ -190,7 +190,9 @@ def test_a_reload_and_a_second_view_show_the_current_state(explorer: Notebook) -
     group(explorer, "Depth in hops", "1")
     wait_sentence(explorer, "1 hop, all neighbours")
     explorer.add_cell("explorer")
-    explorer.wait_js(f"() => document.querySelectorAll({EXPLORER!r}).length === 2")
+    explorer.wait_js(
+        "() => document.querySelectorAll('.nx[data-status=exact][data-depth=\"1\"] .nx-tables table').length === 4"
+    )
     explorer.reload()
     explorer.find(EXPLORER).first.wait_for()
     explorer.wait_js("() => [...document.querySelectorAll('.nx-say')].every(e => e.textContent.includes('1 hop'))")

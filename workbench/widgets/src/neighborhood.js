@@ -72,8 +72,8 @@ function asker({ connection, model, at, redraw }) {
 function drawHead(model, at, ask, width) {
   const { result, settings, graph } = model;
   at.line.show(model);
-  if (!result) return;
   model.controls.show(settings);
+  if (!result) return;
   at.say.replaceChildren(...sentence(model));
   at.remark.textContent = remark(model);
   const depth = settings.depth;
@@ -158,6 +158,8 @@ export default defineWidget({
       el("div", { class: "nx-two" }, at.sizes.node, at.saturation.node), at.hubs.node, at.access.node,
       el("details", { class: "nx-words" }, el("summary", {}, "What the numbers mean"), at.words),
     );
+    model.controls.show(model.settings);
+    connection.send({ k: "hello", have: -1 }); // the snapshot here may be older than the deltas that came since
     ask.explore({});
     return {
       update(snapshot) { Object.assign(model, snapshot); ALL_PARTS.forEach((part) => dirty.add(part)); },
