@@ -29,6 +29,14 @@ USE = """
 """
 FINISH_AND_CLOSE = "run.wait(); session.close(); print('closed')"
 LEAVE = "run.wait(); os._exit(0)"
+ADDRESSES = """
+import psutil
+cluster = psutil.Process(session.cluster._files.read()["pid"])
+for process in (cluster, *cluster.children(recursive=True)):
+    for connection in process.net_connections("inet"):
+        print(connection.laddr.ip)
+session.close(force=True)
+"""
 LEAVE_RUNNING = """
 import time
 while "step_finished" not in {event.kind for event in run.events}: time.sleep(0.05)
@@ -86,6 +94,15 @@ def test_closing_leaves_no_process_and_no_stale_file(tmp_path: Path, files: Clus
     assert_nothing_is_left(tmp_path)
     assert files.read() is None
     assert not (files.folder / "cluster.json").exists()
+
+
+@slow
+def test_everything_listens_on_the_loopback_interface_alone(tmp_path: Path, files: ClusterFiles) -> None:
+    addresses = use_cluster(
+        tmp_path, "while run.status != 'running': os.sched_yield()\n" + ADDRESSES, epochs=10_000
+    ).split()
+    assert len(addresses) > 5
+    assert set(addresses) == {"127.0.0.1"}
 
 
 @slow

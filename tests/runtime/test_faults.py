@@ -128,6 +128,7 @@ def test_an_exception_of_the_users_is_shown_with_rank_host_and_traceback(session
     assert run.status == "failed"
     assert not list(of_kind(run.events, "run_restarting"))
     assert "my own mistake" in run._repr_html_()
+    assert "class Breaks" in (run.folder / "model_source.txt").read_text()
 
 
 def test_a_loss_that_is_no_number_fails_the_run_without_restart(session: wb.Session, graph: wb.Graph) -> None:

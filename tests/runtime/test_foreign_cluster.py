@@ -20,7 +20,7 @@ def address() -> Iterator[str]:
     """The address of a plain cluster of two workers that know nothing of the workbench."""
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=0) as cluster:
         yield cluster.scheduler_address
 
 
@@ -43,7 +43,7 @@ def test_a_client_may_be_given_and_stays_the_users(address: str, graph: wb.Graph
         session = wb.connect(client)
         before = os.listdir(os.environ["WORKBENCH_HOME"] + "/runs")  # noqa: PTH208
         with pytest.raises(InputError, match="at most the 2"):
-            session.launch(graph, "sage", "mini_batch", trainers=3)
+            session.launch(graph, "sage", "mini_batch", trainers=3, epochs=1)
         assert os.listdir(os.environ["WORKBENCH_HOME"] + "/runs") == before, "nothing was started"  # noqa: PTH208
         session.launch(graph, "sage", "mini_batch", epochs=1, fanouts=(3, 3)).wait(PATIENCE_S)
         session.close()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 
 import numpy as np
 import pytest
+import torch
 
 import workbench as wb
 from workbench.core.errors import InputError
 from workbench.core.events import EVENT_KINDS, of_kind
 from workbench.runtime.run_report import status_of
 from workbench.testing.runs import PATIENCE_S, Launch, has_no_gap, losses, step_of, wait_for
+from workbench.train import resolve
 
 pytestmark = pytest.mark.slow
 
@@ -142,6 +145,16 @@ def test_mistakes_are_told_before_anything_starts(session: wb.Session, graph: wb
     before = len(wb.runs())
     with pytest.raises(InputError, match="epohcs"):
         session.launch(graph, "sage", "mini_batch", epohcs=3)
+    assert len(wb.runs()) == before
+
+
+def test_a_module_that_cannot_travel_is_refused_and_leaves_no_folder(session: wb.Session, graph: wb.Graph) -> None:
+    module = torch.nn.Linear(1, 1)
+    module.handle = threading.Lock()
+    config = resolve(graph, "sage", "mini_batch", epochs=1).config
+    before = len(wb.runs())
+    with pytest.raises(InputError, match="pickled"):
+        session.cluster.submit(config, module=module)
     assert len(wb.runs()) == before
 
 

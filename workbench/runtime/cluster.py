@@ -233,9 +233,7 @@ class Cluster:
         self.scale(trainers=config.trainers, samplers=config.samplers)
         folder = RunFolder.create(config, summary)
         if module is not None:
-            from workbench.models import save_module
-
-            save_module(module, folder.path)
+            folder.keep_module(module)
         folder.note_cluster(self.address)
         options = dict(options or {})
         options["rank"] = {"paths": own_paths()} | options.get("rank", {})

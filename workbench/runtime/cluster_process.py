@@ -24,6 +24,7 @@ from workbench.runtime.zygote import ENVIRONMENT
 from workbench.runtime.zygote_link import spawn_zygote
 
 log = logging.getLogger(__name__)
+LOOPBACK = "127.0.0.1"  # every address, that of the HTTP server too, which would listen everywhere
 IDLE_CHECK_S = 5.0
 RESPAWN_PAUSE_S = 1.0
 
@@ -56,7 +57,9 @@ class LocalCluster:
 
         self._zygote = zygote
         self._manager = RunManager()
-        scheduler = Scheduler(host="127.0.0.1", port=0, dashboard=False, idle_timeout=None)
+        scheduler = Scheduler(
+            host=LOOPBACK, port=0, dashboard=False, dashboard_address=f"{LOOPBACK}:0", idle_timeout=None
+        )
         await scheduler
         self._scheduler = scheduler
         await scheduler.register_scheduler_plugin(self._manager, name=RunManager.name, idempotent=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,6 +78,24 @@ class RunFolder:
     def note_cluster(self, address: str) -> None:
         """Write down which scheduler supervises the run."""
         _write(self.path / "cluster.json", json.dumps({"address": address}).encode())
+
+    def keep_module(self, module: Any) -> None:
+        """Save a user's module for the ranks, and the source of its class as text for readers, where it can be had.
+
+        Raises
+        ------
+        InputError
+            Where the module cannot travel; the folder is removed then.
+        """
+        from workbench.models import save_module
+
+        try:
+            save_module(module, self.path)
+        except BaseException:
+            shutil.rmtree(self.path)
+            raise
+        with contextlib.suppress(OSError, TypeError):
+            _write(self.path / "model_source.txt", inspect.getsource(type(module)).encode())
 
     @property
     def cluster(self) -> Mapping[str, Any]:

@@ -30,12 +30,14 @@ async def serve(address: str, name: str, role: str, scratch: str) -> None:
             local_directory=scratch,
             memory_limit=0,
             dashboard=False,
+            dashboard_address="127.0.0.1:0",  # its HTTP server would listen everywhere
         )
         await worker
         await worker.finished()
 
 
 def main() -> None:
+    """Be one worker of the local cluster until its scheduler goes."""
     die_with_parent()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     address, name, role, scratch = sys.argv[1:]
