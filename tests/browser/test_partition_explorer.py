@@ -272,6 +272,6 @@ def test_nothing_overflows_in_either_theme(cora: Notebook) -> None:
         cora.set_theme(theme)
         for width in (400, 960, 1600):
             cora.find(".wb").evaluate("(node, width) => { node.parentElement.style.width = `${width}px`; }", width)
-            cora.page.wait_for_timeout(200)  # the observer of the size tells in its own time
+            cora.wait_js(f"() => Math.abs({width} - document.querySelector('.wb-body').dataset.wide) < 40")
             assert cora.page.evaluate(overflow) <= 1, (theme, width)
             cora.screenshot(f"partition-{width}-{theme}", ".wb")

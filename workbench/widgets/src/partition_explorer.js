@@ -324,7 +324,7 @@ export default defineWidget({
       update: (snapshot) => explorer.update(snapshot),
       delta: (body) => explorer.delta(body),
       resize: (width) => { explorer.resize(width); explorer.dirty = true; },
-      draw: () => { if (explorer.dirty && explorer.columns.length) { explorer.dirty = false; explorer.drawAll(); } },
+      draw: () => { if (explorer.dirty && explorer.columns.length) { explorer.dirty = false; explorer.drawAll(); explorer.root.dataset.wide = String(explorer.width); } },
       destroy: () => explorer.destroy(),
     };
   },

@@ -74,7 +74,7 @@ export class Renderer {
   #reload() {
     this.positionBuffer = null;
     if (this.positions) this.setPositions(this.positions);
-    for (const [key, layer] of this.layers) { this.layers.delete(key); this.setLayer(key, layer); }
+    for (const [key, layer] of [...this.layers]) { this.layers.delete(key); this.setLayer(key, layer); }
   }
 
   setPositions(positions) {
