@@ -128,3 +128,66 @@ def test_reach_probabilities_rank_the_nodes_of_two_hops() -> None:
     others = np.setdiff1d(np.arange(34), seeds)
     frequency = np.bincount(np.concatenate(drawn), minlength=34)
     assert stats.spearmanr(either[others], frequency[others]).statistic > 0.9
+
+
+def weighted(weights: list[float]) -> Graph:
+    """Every node has in-edges of these weights."""
+    graph = regular(len(weights))
+    return graph.with_data(edge_data={"weight": np.tile(np.array(weights, np.float32), NUM_NODES)})
+
+
+def drawn_by_weight(weights: list[float], fanout: int, *, replace: bool) -> NDArray[np.int64]:
+    """Return which of its in-edges each node drew, (NUM_NODES, fanout)."""
+    options = {"fanouts": (fanout,), "replace": replace, "weight_attr": "weight"}
+    subgraph = sample(weighted(weights), np.arange(NUM_NODES), **options)
+    return (subgraph.edge_ids % len(weights)).reshape(NUM_NODES, fanout)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_weights_0_1_2_3_are_drawn_0_1_2_3_times_as_often(replace: bool) -> None:
+    counts = np.bincount(drawn_by_weight([0, 1, 2, 3], 1, replace=replace).reshape(-1), minlength=4)
+    assert counts[0] == 0
+    assert stats.chisquare(counts[1:], NUM_NODES * np.array([1, 2, 3]) / 6).pvalue > ACCEPT
+    wrong = np.array([1, 2, 1.05 * 3])
+    assert stats.chisquare(counts[1:], NUM_NODES * wrong / wrong.sum()).pvalue < REJECT
+
+
+def test_weighted_draws_with_replacement_are_independent() -> None:
+    pairs = drawn_by_weight([1, 2, 5], 2, replace=True)
+    chances = np.array([1, 2, 5]) / 8
+    counts = np.bincount(pairs[:, 0] * 3 + pairs[:, 1], minlength=9)
+    assert stats.chisquare(counts, NUM_NODES * np.outer(chances, chances).reshape(-1)).pvalue > ACCEPT
+
+
+def test_weighted_sets_are_those_of_one_draw_after_another() -> None:
+    """P({a, b}) = p_a p_b / (1 - p_a) + p_b p_a / (1 - p_b)."""
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    chances = weights / weights.sum()
+    sets = list(combinations(range(4), 2))
+    drawn = np.sort(drawn_by_weight(weights.tolist(), 2, replace=False), axis=1)
+    counts = [int(((drawn == pair).all(axis=1)).sum()) for pair in sets]
+    wanted = [
+        chances[a] * chances[b] * (1 / (1 - chances[a]) + 1 / (1 - chances[b])) * NUM_NODES for a, b in sets
+    ]  # fmt: skip
+    assert stats.chisquare(counts, wanted).pvalue > ACCEPT
+    wrong = np.array(wanted) * [1.05, 0.95, 1.05, 0.95, 1.05, 0.95]
+    assert stats.chisquare(counts, wrong * NUM_NODES / wrong.sum()).pvalue < REJECT
+
+
+def test_draws_up_to_a_time_are_uniform_among_the_edges_up_to_it() -> None:
+    graph = regular(6).with_data(edge_data={"time": np.tile([1, 9, 2, 3, 9, 4], NUM_NODES)})
+    times = np.full(NUM_NODES, 5)
+    subgraph = sample(graph, np.arange(NUM_NODES), fanouts=(1,), time_attr="time", seed_times=times)
+    counts = np.bincount(subgraph.edge_ids % 6, minlength=6)
+    assert counts[1] == counts[4] == 0
+    assert stats.chisquare(counts[[0, 2, 3, 5]]).pvalue > ACCEPT
+
+
+def test_trees_of_one_batch_draw_independently() -> None:
+    """Two seeds that read the same node draw from it apart: its tree is part of the key."""
+    graph = Graph.from_edge_index([[2, 2, 3, 4, 5, 6, 7, 8], [0, 1, 2, 2, 2, 2, 2, 2]], 9)
+    joint = np.zeros((9, 9))
+    for batch in range(4000):
+        subgraph = sample(graph, [0, 1], fanouts=(1, 1), disjoint=True, batch=batch)
+        joint[tuple(subgraph.node_ids[-2:])] += 1
+    assert stats.chisquare(joint[3:, 3:].reshape(-1)).pvalue > ACCEPT

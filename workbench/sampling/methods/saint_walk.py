@@ -40,7 +40,7 @@ class WalkChances:
 
     def node(self, nodes: Ids) -> Floats:
         """Return the chance that a walk visits each of the nodes: at least that of beginning there."""
-        chance: Floats = np.maximum(self.of_nodes[nodes] / self.num_walks, 1.0 / len(self.of_nodes))
+        chance: Floats = np.maximum(self.of_nodes[nodes] / self.num_walks, 1.0 / max(len(self.of_nodes), 1))
         return chance
 
     def both(self, edge_ids: Ids) -> Floats:
