@@ -9,7 +9,7 @@ from typing import Any
 from workbench.core.events import of_kind
 from workbench.runtime.run import Run
 
-PATIENCE_S = 120.0  # for what takes a second on an idle machine
+PATIENCE_S = 240.0  # for what takes a second on an idle machine
 Launch = Callable[..., Run]
 
 
