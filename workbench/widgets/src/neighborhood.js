@@ -159,7 +159,6 @@ export default defineWidget({
       el("details", { class: "nx-words" }, el("summary", {}, "What the numbers mean"), at.words),
     );
     model.controls.show(model.settings);
-    connection.send({ k: "hello", have: -1 }); // the snapshot here may be older than the deltas that came since
     ask.explore({});
     return {
       update(snapshot) { Object.assign(model, snapshot); ALL_PARTS.forEach((part) => dirty.add(part)); },

@@ -15,6 +15,7 @@ class Connection {
     this.client = Math.random().toString(36).slice(2);
     this.snapshot = {};
     this.seq = -1;
+    this.snapshotSeq = -1; // deltas move `seq` on, never the snapshot
     this.state = "running"; // or "stale": no word from the kernel; or "disconnected": there is no kernel
     this.views = 0;
     this.heardMs = performance.now();
@@ -53,8 +54,14 @@ class Connection {
     const packed = this.model.get("_snapshot");
     if (!packed) return;
     this.seq = packed.seq;
+    this.snapshotSeq = packed.seq;
     this.snapshot = decode(packed.content, packed.buffers);
     this.#tell("snapshot", this.snapshot);
+  }
+
+  /** For a view that begins: the snapshot here may be older than the deltas that other views were told; ask for all. */
+  refresh() {
+    if (this.seq > this.snapshotSeq) this.send({ k: "hello", have: -1 });
   }
 
   send(message) {

@@ -50,6 +50,7 @@ function mount({ model, host, css, label, build }) {
     connection.onDelta((change) => { guard(() => view?.delta?.(change)); draw(); }),
     connection.onState(showState),
   ];
+  connection.refresh();
   let drawn = 0;
   const observer = new ResizeObserver(() => {
     const now = width();
