@@ -5,7 +5,7 @@ both must be the same to the bit.
 
     python benchmarks/bench_epoch.py --rounds 3
 
-Evaluation is left out of the measured epochs. The run's cluster and folders lie in ``WORKBENCH_HOME`` or, without it, in
+Evaluation is left out of the measured epochs. The cluster and the runs lie in ``WORKBENCH_HOME`` or, without it, in
 a temporary folder that is removed afterwards.
 """
 
