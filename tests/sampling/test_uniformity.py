@@ -191,3 +191,25 @@ def test_trees_of_one_batch_draw_independently() -> None:
         subgraph = sample(graph, [0, 1], fanouts=(1, 1), disjoint=True, batch=batch)
         joint[tuple(subgraph.node_ids[-2:])] += 1
     assert stats.chisquare(joint[3:, 3:].reshape(-1)).pvalue > ACCEPT
+
+
+def test_a_cache_hits_in_proportion_to_its_size_or_better_by_what_it_knows() -> None:
+    """Random nodes: the share that is kept. Reach in one hop ranks better, and nothing beats what was in fact read."""
+    graph, seeds = graphs.random(2000, 12_000), np.arange(0, 2000, 10)
+    train, test = (
+        np.bincount(
+            np.concatenate([sample(graph, seeds, fanouts=(3, 3), batch=batch).node_ids for batch in batches]),
+            minlength=2000,
+        )
+        for batches in (range(100), range(100, 200))
+    )
+    kept = 300
+
+    def hit_ratio(nodes: NDArray[np.int64]) -> float:
+        return float(test[nodes].sum() / test.sum())
+
+    rng = np.random.default_rng(0)
+    random = [hit_ratio(rng.permutation(2000)[:kept]) for _ in range(400)]
+    assert abs(np.mean(random) - kept / 2000) < 4 * np.std(random) / 20
+    known, optimum = hit_ratio(np.argsort(-train)[:kept]), hit_ratio(np.argsort(-test)[:kept])
+    assert np.mean(random) + 10 * np.std(random) < known <= optimum

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from workbench.core.errors import Findings
 from workbench.sampling.derived import DERIVED
 from workbench.sampling.topology import Topology
 
+T = TypeVar("T", bound=np.generic)
 Ids = NDArray[np.int64]
 NO_TIMES: Ids = np.empty(0, np.int64)
 NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
@@ -32,10 +33,10 @@ def edge_weights(graph: Topology, name: str) -> NDArray[np.float32]:
         known = ", ".join(map(repr, _columns(graph, "edge_data"))) or "none"
         findings.add("weight_attr", f"a column of edge_data: {known}", repr(name), f"pass edge_data={{{name!r}: ...}}")
         findings.raise_if_any()
-    return DERIVED.get(column, "weights", lambda: _checked_weights(column, name))
+    return _once(column, "weights", lambda: _check_weights(column, name), _as_weights)
 
 
-def _checked_weights(column: NDArray[Any], name: str) -> NDArray[np.float32]:
+def _check_weights(column: NDArray[Any], name: str) -> None:
     findings, where = Findings("weight_attr"), f"edge_data[{name!r}]"
     if column.ndim != 1 or column.dtype.kind not in "fiub":
         expected, got = "one number an edge", f"{column.dtype} {column.shape}"
@@ -49,6 +50,9 @@ def _checked_weights(column: NDArray[Any], name: str) -> NDArray[np.float32]:
     elif len(column) and not column.any():
         findings.add(where, "at least one positive weight", "all weights 0", "leave weight_attr out for uniform draws")
     findings.raise_if_any()
+
+
+def _as_weights(column: NDArray[Any]) -> NDArray[np.float32]:
     return np.ascontiguousarray(column, np.float32)
 
 
@@ -123,11 +127,7 @@ def _seed_times(given: Any, num_seeds: int, column: NDArray[Any]) -> Ids:
 
 
 def _times_of(column: NDArray[Any], where: str) -> Ids:
-    def compute() -> Ids:
-        _check_times(column, where)
-        return _in_order(column)
-
-    return DERIVED.get(column, "times", compute)
+    return _once(column, "times", lambda: _check_times(column, where), _in_order)
 
 
 def _check_times(column: NDArray[Any], where: str) -> None:
@@ -151,3 +151,20 @@ def _in_order(column: NDArray[Any]) -> Ids:
 
 def _columns(graph: Topology, name: str) -> Mapping[str, Any]:
     return getattr(graph, name, {})
+
+
+def _once(
+    column: NDArray[Any], key: str, check: Callable[[], None], convert: Callable[[NDArray[Any]], NDArray[T]]
+) -> NDArray[T]:
+    """Return a converted column; the check is made once, and the conversion where it needs memory of its own.
+
+    A column that can be used as it is must not be kept: it would keep itself alive.
+    """
+
+    def compute() -> NDArray[T] | None:
+        check()
+        converted = convert(column)
+        return None if np.may_share_memory(converted, column) else converted
+
+    kept = DERIVED.get(column, key, compute)
+    return convert(column) if kept is None else kept
