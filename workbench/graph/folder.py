@@ -128,17 +128,27 @@ def aside(path: Path) -> Iterator[Path]:
 
 def write(graph: Graph, folder: Path) -> None:
     """Write every file of a graph into a folder that is there, the header last."""
-    total = content_hash(graph)
-    files = {}
     for name, array in arrays_of(graph).items():
-        file = folder / f"{name}.npy"
-        with file.open("wb") as stream:
+        with (folder / f"{name}.npy").open("wb") as stream:
             np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
             _flush(stream)
-        checksum = graph._cache["array_hashes"][name]
-        files[name] = {"num_bytes": file.stat().st_size, "dtype": array.dtype.str, "shape": list(array.shape)}
-        files[name]["blake2b"] = checksum
-    header = _header(graph, graph._cache["array_hashes"]) | {"content_hash": total, "files": files}
+    seal(graph, folder)
+
+
+def seal(graph: Graph, folder: Path) -> None:
+    """Write the header of a folder that holds the graph's array files already."""
+    total = content_hash(graph)
+    hashes = graph._cache["array_hashes"]
+    files = {
+        name: {
+            "num_bytes": (folder / f"{name}.npy").stat().st_size,
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "blake2b": hashes[name],
+        }
+        for name, array in arrays_of(graph).items()
+    }
+    header = _header(graph, hashes) | {"content_hash": total, "files": files}
     with (folder / HEADER).open("w", encoding="utf-8") as stream:
         json.dump(header, stream, indent=1, ensure_ascii=False)
         _flush(stream)
