@@ -105,6 +105,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def shipped_licences() -> list[Path]:
+    """The licences of what the package bundles: data, and JavaScript of others where a widget uses some."""
+    package = REPOSITORY / "workbench"
+    return [
+        path for folder in ("widgets/static", "graph/datasets/files") for path in (package / folder).glob("*LICENSE*")
+    ]
+
+
 @pytest.mark.slow
 def test_wheel_holds_assets_data_and_licences(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
@@ -113,8 +121,9 @@ def test_wheel_holds_assets_data_and_licences(wheel: Path) -> None:
         committed = {f"workbench/{folder}/{path.name}" for path in source.iterdir()}
         assert committed - set(names) == set()
         assert any(name.endswith(suffix) for name in committed)
-    assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert any("licenses/workbench/widgets/static" in name for name in names), "the licences of bundled JavaScript"
+    licences = ["LICENSE", *sorted(path.relative_to(REPOSITORY).as_posix() for path in shipped_licences())]
+    assert "workbench/graph/datasets/files/wordnet-LICENSE.txt" in licences
+    assert [path for path in licences if not any(name.endswith(f"/licenses/{path}") for name in names)] == []
     strange = [name for name in names if not name.startswith(("workbench/", "gnn_workbench-"))]
     assert strange == []
 
