@@ -87,7 +87,8 @@ def test_cora_shows_the_figures_of_the_specification_on_maps_that_zoom_together(
     label(cora, "Reset the view").click()
     assert cora.find(".pe-base").nth(1).evaluate("canvas => canvas.toDataURL()") == before
     unnamed = """() => [...document.querySelectorAll('.wb button, .wb select, .wb input')]
-      .filter(node => !node.getAttribute('aria-label') && !(node.matches('button') && node.textContent.trim())).map(node => node.outerHTML)"""
+      .filter(node => !node.getAttribute('aria-label') && !(node.matches('button') && node.textContent.trim()))
+      .map(node => node.outerHTML)"""
     assert cora.page.evaluate(unnamed) == []
     cora.page.get_by_role("radio", name="Quotient graph").click()
     drawing = cora.page.get_by_role("img", name="Quotient graph of METIS")
