@@ -112,14 +112,14 @@ def test_the_measurement_of_accuracies_runs_and_resumes(tmp_path: Path) -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    graph, results = graphs.random(200, 800), script.Results(tmp_path)
     script.NUM_SEEDS = {"random": 1}
+    graph, results = graphs.random(200, 800), script.Results(tmp_path, "sage", "random")
     for name in script.samplers_for(graph):
-        results.add(script.measure(graph, name, 0, epochs=2))
-    again = script.Results(tmp_path)
-    assert all(again.has("random", name, 0) for name in script.samplers_for(graph))
-    assert not again.has("random", "neighbor", 1)
-    assert again.table().count("\n") == 1 + len(script.samplers_for(graph))
-    assert "| neighbor |" in script.report(again)
+        results.add(script.measure(graph, "sage", name, 0, epochs=2))
+    again = script.Results(tmp_path, "sage", "random")
+    assert all(again.has(name, 0) for name in script.samplers_for(graph))
+    assert not again.has("neighbor", 1)
+    assert script.table([again]).count("\n") == 1 + len(script.samplers_for(graph))
+    assert "| neighbor |" in script.report([again])
     again.runs = [{**run, "test_accuracy": 0.5 if run["sampler"] == "labor" else 0.8} for run in again.runs]
-    assert again.missed() == ["labor on random: 30.0 points below"]
+    assert again.missed() == ["labor on random: 30.0 points"]
