@@ -7,7 +7,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test fast lint js js-check bench huge pins clean
+.PHONY: help lab demo test fast lint js js-check bench huge pins clean results
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -57,6 +57,9 @@ bench: .venv/dev ## ratios against plain versions of the same work
 
 huge: .venv/dev ## generate, sample and explore a graph of 1.6 G edges (7 GB of disk)
 	nice -n 10 $(RUN) benchmarks/huge.py --json docs/results/huge.json --markdown docs/results/huge.md
+
+results: .venv/dev ## accuracy after training by each sampler: the runs that docs/results lacks (half an hour)
+	nice -n 10 $(RUN) -m benchmarks.results_sampling
 
 # JavaScript: the built files are committed; only those who change the sources need Node.js.
 
