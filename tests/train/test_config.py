@@ -109,8 +109,9 @@ def test_all_faults_come_at_once_and_each_says_what_to_do() -> None:
         "samplers",
         "lr",
     }
-    assert "sampler 'neighbor'" in found["fanouts"].fix
-    assert "strategy 'mini_batch'" in found["batch_size"].fix
+    assert "sampler 'neighbor'" in found["fanouts"].got
+    assert found["fanouts"].fix == "remove fanouts=, or use strategy='mini_batch'"
+    assert found["batch_size"].fix == "remove batch_size=, or use strategy='mini_batch'"
     assert found["hiden_channels"].fix == "write hidden_channels="
     assert "mini_batch" in found["trainers"].fix
     assert "compute the same whole graph again" in found["trainers"].got

@@ -74,13 +74,24 @@ def _note_unused(key: str, known: list[str], strategy: Part, findings: Findings)
     users = _users(key)
     near = difflib.get_close_matches(key, known, n=1)
     if users:
-        fix = f"remove {key}=, or use {users[0]}"
+        fix = f"remove {key}=, or use {(_strategies_with(key) + users)[0]}"
         findings.add(key, f"a keyword that this run uses ({strategy.owner})", f"one of {', '.join(users)}", fix)
     elif near:
         findings.add(key, f"a known keyword, such as {near[0]!r}", "an unknown keyword", f"write {near[0]}=")
     else:
         listed = ", ".join(sorted(set(known)))
         findings.add(key, f"one of: {listed}", "an unknown keyword", f"remove {key}=")
+
+
+def _strategies_with(key: str) -> list[str]:
+    """Name the strategies that take a keyword, themselves or through what they choose by default."""
+    found = []
+    for entry in STRATEGIES:
+        defaults = {info.name: info.default for info in entry.params}
+        chosen = [registry.entry(defaults[name]) for name, registry in entry.factory.parts.items()]
+        if any(info.name == key for taker in (entry, *chosen) for info in taker.params):
+            found.append(f"strategy={entry.name!r}")
+    return found
 
 
 def _users(key: str) -> list[str]:
