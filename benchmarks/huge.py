@@ -29,8 +29,8 @@ from workbench.core.units import format_bytes, format_count, format_seconds
 from workbench.graph import Graph, datasets
 from workbench.graph.rmat_stream import RmatStream
 from workbench.sampling.explode import explosion
-from workbench.sampling.explosion_profile import neighborhood_sizes
 from workbench.sampling.explosion_seeds import random_seeds
+from workbench.sampling.explosion_sizes import neighborhood_sizes
 from workbench.sampling.methods.neighbor import NeighborSampler
 
 FANOUTS, BATCH_SIZE, NUM_BATCHES = (15, 10, 5), 1024, 20

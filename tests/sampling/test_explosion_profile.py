@@ -11,8 +11,9 @@ from workbench.core.errors import InputError
 from workbench.core.rng import generator
 from workbench.graph import Graph, datasets
 from workbench.sampling.explode import explosion
-from workbench.sampling.explosion_profile import _ORDER_KEY, hub_ablation, neighborhood_sizes, saturation, seed_sizes
+from workbench.sampling.explosion_profile import _ORDER_KEY, hub_ablation, saturation
 from workbench.sampling.explosion_seeds import find_node, random_seeds, seeds_by_degree, suggest_node
+from workbench.sampling.explosion_sizes import FIRST_SEEDS, neighborhood_sizes, seed_sizes
 from workbench.testing.neighborhoods import count_neighborhood
 
 
@@ -57,11 +58,12 @@ def test_cancel_returns_the_seeds_done() -> None:
         graph,
         np.arange(200),
         depth=1,
+        num_threads=1,
         progress=lambda done, total: told.append((done, total)),
         cancelled=lambda: next(stop),
     )
-    assert len(sizes) == 64
-    assert told == [(64, 200)]
+    assert len(sizes) == FIRST_SEEDS
+    assert told == [(FIRST_SEEDS, 200)]
 
 
 def test_seed_sizes_know_the_hub_and_who_reads_it() -> None:

@@ -13,7 +13,8 @@ import pytest
 from workbench.core.errors import InputError
 from workbench.graph import Graph, datasets
 from workbench.sampling.explode import explosion
-from workbench.sampling.explosion_profile import hub_ablation, saturation, seed_sizes
+from workbench.sampling.explosion_profile import hub_ablation, saturation
+from workbench.sampling.explosion_sizes import seed_sizes
 from workbench.testing.graphs import NAMED
 from workbench.widgets import NeighborhoodExplorer
 from workbench.widgets.asks import Progress

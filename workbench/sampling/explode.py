@@ -221,12 +221,12 @@ def _summarise(tally: _Tally, num_seeds: int, fixed: bool, measured: int, elapse
         num_seeds=num_seeds,
         depth=tally.depth,
         walks=num_seeds * degree ** np.arange(tally.depth + 1),
-        all_neighbors=Growth(fanouts=(-1,) * tally.depth, **_spreads(tally.full, measured), **common),
-        sampled=Growth(fanouts=tally.fanouts, **_spreads(tally.sampled, measured), **common),
+        all_neighbors=Growth(fanouts=(-1,) * tally.depth, **_spreads(tally.full, measured, fixed), **common),
+        sampled=Growth(fanouts=tally.fanouts, **_spreads(tally.sampled, measured, False), **common),
         num_batches=tally.num_batches,
         elapsed_s=elapsed_s,
     )
 
 
-def _spreads(rows: dict[str, FloatArray], measured: int) -> dict[str, Any]:
-    return {key: Spread.of(values[:measured]) for key, values in rows.items()}
+def _spreads(rows: dict[str, FloatArray], measured: int, is_exact: bool) -> dict[str, Any]:
+    return {key: Spread.of(values[:measured], is_exact=is_exact) for key, values in rows.items()}

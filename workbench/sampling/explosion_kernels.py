@@ -120,20 +120,22 @@ def tree_slots(indptr, indices, seeds, fanouts, mass, next_mass, current, follow
 
 
 @_inline
-def _count_bits(words, planes, sizes):  # type: ignore[no-untyped-def]
-    """Add to `sizes[s]` how many words have bit s set.
+def _add_word(planes, word):  # type: ignore[no-untyped-def]
+    """Add one to the counter of each bit that is set in `word`.
 
     `planes` hold 64 counters at once, one binary digit of all of them a plane: adding a word is a ripple carry.
     """
-    planes[:] = 0
-    for i in range(words.shape[0]):
-        carry = words[i]
-        digit = 0
-        while carry != 0:
-            overflow = planes[digit] & carry
-            planes[digit] ^= carry
-            carry = overflow
-            digit += 1
+    digit = 0
+    while word != 0:
+        overflow = planes[digit] & word
+        planes[digit] ^= word
+        word = overflow
+        digit += 1
+
+
+@_inline
+def _read_counters(planes, sizes):  # type: ignore[no-untyped-def]
+    """Add the counters in `planes` to `sizes`, one a bit."""
     for s in range(sizes.shape[0]):
         total = np.int64(0)
         for digit in range(planes.shape[0]):
@@ -151,27 +153,33 @@ def reach_words(indptr, indices, seeds, blocked, seen, frontier, following, size
     """Follow up to 64 seeds at once, one bit each: `sizes[s, h]` becomes the nodes within h hops of seed s.
 
     `blocked` nodes are reached but never expanded. `seen`, `frontier`, `following` are uint64 (n); 24 bytes a node
-    (multi-source breadth-first search: Then et al. 2014).
+    (multi-source breadth-first search: Then et al. 2014). A hop reads the lists of the frontier once for all seeds,
+    then passes over the nodes once: new bits are counted where they are found.
     """
     planes = np.zeros(48, np.uint64)
     seen[:] = 0
     frontier[:] = 0
+    following[:] = 0
     for s in range(seeds.shape[0]):
         frontier[seeds[s]] |= np.uint64(1) << np.uint64(s)
+        seen[seeds[s]] = frontier[seeds[s]]
         sizes[s, 0] = 1
-    seen[:] = frontier
     for hop in range(1, sizes.shape[1]):
-        following[:] = 0
         for v in range(seen.shape[0]):
             word = frontier[v]
             if word != 0 and not blocked[v]:
                 for e in range(indptr[v], indptr[v + 1]):
                     following[indices[e]] |= word
+        planes[:] = 0
         for v in range(seen.shape[0]):
-            frontier[v] = following[v] & ~seen[v]
-            seen[v] |= following[v]
+            word = following[v] & ~seen[v]
+            frontier[v] = word
+            following[v] = 0
+            if word != 0:
+                seen[v] |= word
+                _add_word(planes, word)
         sizes[:, hop] = sizes[:, hop - 1]
-        _count_bits(frontier, planes, sizes[:, hop])
+        _read_counters(planes, sizes[:, hop])
 
 
 @kernel(*((frozen(_I64), frozen(ids), vector(_I32), vector(_I32), _table(_I64)) for ids in _IDS))

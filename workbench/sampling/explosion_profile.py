@@ -1,125 +1,25 @@
-"""The explosion over a whole graph: which seeds explode, from which batch size on, and which hubs do it."""
+"""The explosion over a whole graph: from which batch size on it happens, and which hubs do it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from workbench.core.rng import generator
-from workbench.sampling.explosion_kernels import NO_LABEL, WORD_BITS, first_labels, reach_words
+from workbench.sampling.explosion_kernels import NO_LABEL, first_labels
 from workbench.sampling.explosion_record import FloatArray
 from workbench.sampling.explosion_seeds import IdArray, random_seeds
+from workbench.sampling.explosion_sizes import Cancelled, Progress, neighborhood_sizes
 from workbench.sampling.methods.neighbor import NeighborSampler
-from workbench.sampling.seeds import as_node_ids
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
 
-Progress = Callable[[int, int], None]
-Cancelled = Callable[[], bool]
 BATCH_SIZES = tuple(2**power for power in range(13))  # 1 to 4,096
 _ORDER_KEY = 0x0DE5
-
-
-def neighborhood_sizes(
-    graph: Graph,
-    seed_nodes: ArrayLike,
-    *,
-    depth: int = 2,
-    blocked_nodes: ArrayLike | None = None,
-    progress: Progress | None = None,
-    cancelled: Cancelled | None = None,
-) -> IdArray:
-    """Return the exact number of nodes within each hop of every single seed, (seeds, depth + 1).
-
-    Parameters
-    ----------
-    seed_nodes : array_like of int
-        Seeds, each on its own; 64 are followed in one pass.
-    blocked_nodes : array_like of int, optional
-        Nodes that are reached but not expanded.
-    progress : callable, optional
-        Called with (seeds done, seeds in all).
-    cancelled : callable, optional
-        Asked every 64 seeds; once it returns True, the rows done so far are returned.
-    """
-    seeds = as_node_ids(seed_nodes, graph.num_nodes, "seed_nodes")
-    blocked = np.zeros(graph.num_nodes, np.bool_)
-    if blocked_nodes is not None:
-        blocked[as_node_ids(blocked_nodes, graph.num_nodes, "blocked_nodes")] = True
-    scratch = [np.empty(graph.num_nodes, np.uint64) for _ in range(3)]
-    sizes = np.zeros((seeds.size, depth + 1), np.int64)
-    for start in range(0, seeds.size, WORD_BITS):
-        if cancelled is not None and cancelled():
-            return sizes[:start]
-        rows = slice(start, start + WORD_BITS)
-        reach_words(graph.indptr, graph.indices, seeds[rows], blocked, *scratch, sizes[rows])
-        if progress is not None:
-            progress(min(start + WORD_BITS, seeds.size), seeds.size)
-    return sizes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedSizes:
-    """Sizes of the neighbourhoods of single random seeds.
-
-    Parameters
-    ----------
-    seed_nodes : ndarray, (s,)
-        The seeds.
-    sizes : ndarray, (s, depth + 1)
-        Nodes within each hop of each seed, the seed included.
-    hub_node : int
-        The node with the most in-edges.
-    hub_sizes : ndarray, (depth + 1,)
-        The same sizes for it.
-    next_to_hub : ndarray of bool, (s,)
-        Seeds that read the hub in their first hop (or are it).
-    """
-
-    seed_nodes: IdArray
-    sizes: IdArray
-    hub_node: int
-    hub_sizes: IdArray
-    next_to_hub: NDArray[np.bool_]
-
-    def percentile(self, percent: float, hop: int) -> float:
-        """Return a percentile over the seeds of the nodes within `hop` hops."""
-        return float(np.percentile(self.sizes[:, hop], percent))
-
-
-def seed_sizes(
-    graph: Graph,
-    *,
-    num_seeds: int = 1000,
-    depth: int = 2,
-    rng_seed: int = 0,
-    progress: Progress | None = None,
-    cancelled: Cancelled | None = None,
-) -> SeedSizes:
-    """Measure the neighbourhoods of random single seeds, and of the largest hub (see `neighborhood_sizes`)."""
-    seeds = random_seeds(graph, num_seeds, batch=0, rng_seed=rng_seed)
-    hub = int(np.argmax(graph.in_degrees()))
-    sizes = neighborhood_sizes(graph, seeds, depth=depth, progress=progress, cancelled=cancelled)
-    seeds = seeds[: len(sizes)]
-    return SeedSizes(
-        seed_nodes=seeds,
-        sizes=sizes,
-        hub_node=hub,
-        hub_sizes=neighborhood_sizes(graph, np.array([hub]), depth=depth)[0],
-        next_to_hub=_reads(graph, seeds, hub),
-    )
-
-
-def _reads(graph: Graph, seeds: IdArray, node: int) -> NDArray[np.bool_]:
-    """Return for every seed whether it is `node` or has it among its in-neighbours."""
-    edges = np.flatnonzero(graph.indices == node)
-    readers = np.searchsorted(graph.indptr, edges, side="right") - 1
-    return np.isin(seeds, np.append(readers, node))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,13 +154,16 @@ def iter_saturation(
     depth = len(fanouts)
     sampler = NeighborSampler(fanouts=tuple(fanouts))
     full, sampled = (np.zeros((depth + 1, sizes.size)) for _ in range(2))
+    takes_all = max(fanouts) < 0  # the same nodes, which a pass finds for all sizes together
     for order in range(num_orders):
         seeds = generator(rng_seed, _ORDER_KEY, order).permutation(graph.num_nodes)[: sizes[-1]]
         full += _prefix_sizes(graph, seeds, depth, sizes)
-        for column in range(sizes.size if order < num_batches else 0):
+        if takes_all:
+            sampled = full
+        for column in range(sizes.size if order < num_batches and not takes_all else 0):
             subgraph = sampler.sample(graph, seeds[: sizes[column]], epoch=0, batch=order, rng_seed=rng_seed)
             sampled[:, column] += np.cumsum(subgraph.num_nodes_per_hop)
-        batches = min(order + 1, num_batches)
+        batches = order + 1 if takes_all else min(order + 1, num_batches)
         yield Saturation(
             batch_sizes=sizes,
             all_neighbors=full / (order + 1),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from workbench.core.units import format_bytes, format_count
 
@@ -20,22 +21,51 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A quantity per hop, over batches: its mean, and its 10th and 90th percentile; each (depth + 1,)."""
+    """A quantity per hop, over batches: each (depth + 1,).
+
+    Parameters
+    ----------
+    mean, low, high : ndarray
+        Mean, 10th and 90th percentile.
+    error : ndarray
+        Half the width of the 95% interval of `mean` as an estimate over all possible batches; 0 where nothing varies,
+        infinite where one batch is all that is known.
+    """
 
     mean: FloatArray
     low: FloatArray
     high: FloatArray
+    error: FloatArray
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64]) -> Spread:
-        """Summarise `rows` (batches, depth + 1)."""
+    def of(cls, rows: NDArray[np.float64], *, is_exact: bool = False) -> Spread:
+        """Summarise `rows` (batches, depth + 1); with `is_exact` every batch would give the same."""
         low, high = np.percentile(rows, [10, 90], axis=0)
-        return cls(mean=rows.mean(axis=0), low=low, high=high)
+        error = mean_error(rows, len(rows) if is_exact else None)
+        return cls(mean=rows.mean(axis=0), low=low, high=high, error=error)
 
     def first_hops(self, depth: int) -> Spread:
         """Return the same for hops 0 to `depth`."""
         end = depth + 1
-        return Spread(mean=self.mean[:end], low=self.low[:end], high=self.high[:end])
+        return Spread(mean=self.mean[:end], low=self.low[:end], high=self.high[:end], error=self.error[:end])
+
+
+def mean_error(rows: FloatArray, num_population: int | None = None) -> FloatArray:
+    """Return half the width of the 95% interval of the mean of `rows` (k, columns), by Student's t.
+
+    Rows are drawn without replacement from `num_population` (None = without bound): 0 where all were drawn, else
+    infinite for a single row of which more than one value is possible.
+    """
+    count = len(rows)
+    if count == 0:
+        return np.full(rows.shape[1], np.inf)
+    left = 1.0 if num_population is None else 1 - count / num_population
+    if left <= 0:
+        return np.zeros(rows.shape[1])
+    if count == 1:
+        return np.full(rows.shape[1], np.inf)
+    error: FloatArray = stdtrit(count - 1, 0.975) * rows.std(axis=0, ddof=1) * np.sqrt(left / count)
+    return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +191,7 @@ class Explosion:
                 "unique_nodes": growth.unique_nodes.mean,
                 "unique_nodes_p10": growth.unique_nodes.low,
                 "unique_nodes_p90": growth.unique_nodes.high,
+                "unique_nodes_error": growth.unique_nodes.error,
                 "num_edges": growth.num_edges.mean,
                 "share": growth.share,
                 "redundancy": growth.redundancy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.sampling.access import batch_access, degree_spread, load_imbalance
-from workbench.sampling.explosion_profile import hub_ablation, iter_saturation, seed_sizes
+from workbench.sampling.explosion_profile import hub_ablation, iter_saturation
+from workbench.sampling.explosion_sizes import iter_seed_sizes
 from workbench.widgets.asks import Ask, AskQueue, Progress, error_text
 from workbench.widgets.neighborhood_pack import (
     MAX_WHOLE_GRAPH_EDGES,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PUBLISH_EVERY_S = 0.3
 EDGE_READS = 4e8  # budget of the saturation curves: a second or two on one core
 SAMPLED_BATCHES = 10  # of each size, for the saturation curves
+NUM_SEEDS = 1000  # measured one by one for the sizes
 DETAILS = ("component", "access", "sizes", "hubs", "saturation")
 
 
@@ -114,14 +117,16 @@ class Details:
         self._publish("access", pack_access(self.graph, degree_spread(self.graph), batch, load))
 
     def _sizes(self, progress: Progress, **_settings: Any) -> None:
-        found = seed_sizes(
-            self.graph,
-            rng_seed=self.rng_seed,
-            progress=lambda done, total: progress.report(done / total, f"{done:,} of {total:,} seeds"),
-            cancelled=lambda: progress.cancelled,
-        )
-        if found.seed_nodes.size:
-            self._publish("sizes", pack_sizes(self.graph, found))
+        shown = -math.inf
+        for found in iter_seed_sizes(
+            self.graph, num_seeds=NUM_SEEDS, rng_seed=self.rng_seed, cancelled=lambda: progress.cancelled
+        ):
+            done, total = len(found.sizes), min(NUM_SEEDS, self.graph.num_nodes)
+            now = time.monotonic()
+            if done and (now - shown > PUBLISH_EVERY_S or done == total or progress.cancelled):
+                shown = now
+                self._publish("sizes", pack_sizes(self.graph, found))
+            progress.report(done / total, f"{done:,} of {total:,} seeds")
 
     def _hubs(self, progress: Progress, **_settings: Any) -> None:
         found = hub_ablation(

@@ -9,8 +9,9 @@ import numpy as np
 
 from workbench.sampling.access import BatchAccess, DegreeSpread, LoadImbalance
 from workbench.sampling.explode import explosion, row_bytes
-from workbench.sampling.explosion_profile import HubAblation, Saturation, SeedSizes
+from workbench.sampling.explosion_profile import HubAblation, Saturation
 from workbench.sampling.explosion_record import Explosion, Growth
+from workbench.sampling.explosion_sizes import SeedSizes
 from workbench.sampling.tree import ComputationTree
 from workbench.widgets.neighborhood_settings import label_of
 
