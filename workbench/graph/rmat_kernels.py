@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.core.jit import kernel
 
+Array = NDArray[Any]
+Word = np.uint64
 BLOCK = 2048  # edges drawn together: their words stay in the first-level cache, and the loops over them are vectorised
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -14,7 +19,9 @@ _ODD = np.uint64(0x9E3779B1)
 
 
 @kernel
-def _draw(key, first, count, levels, cuts, words, source, destination):  # type: ignore[no-untyped-def]
+def _draw(
+    key: Word, first: int, count: int, levels: int, cuts: Array, words: Array, source: Array, destination: Array
+) -> None:
     """Draw edges `first` to ``first + count``: one quarter of the matrix a level, by 16 random bits each.
 
     The bits are SplitMix64 of (key, number of the edge, number of the word). `cuts` (3,) are the bounds a, a + b,
@@ -42,7 +49,7 @@ def _draw(key, first, count, levels, cuts, words, source, destination):  # type:
 
 
 @kernel
-def _scatter_ids(ids, count, levels, num_nodes, key):  # type: ignore[no-untyped-def]
+def _scatter_ids(ids: Array, count: int, levels: int, num_nodes: int, key: Word) -> None:
     """Permute ids of `levels` bits, so that an id says nothing of its degree, and fold them onto `num_nodes`."""
     mask = np.uint32((np.uint64(1) << np.uint64(levels)) - np.uint64(1))
     half = np.uint32(levels // 2 + 1)
@@ -56,7 +63,17 @@ def _scatter_ids(ids, count, levels, num_nodes, key):  # type: ignore[no-untyped
 
 
 @kernel
-def draw_edges(key, first, count, levels, cuts, num_nodes, words, source, destination):  # type: ignore[no-untyped-def]
+def draw_edges(
+    key: Word,
+    first: int,
+    count: int,
+    levels: int,
+    cuts: Array,
+    num_nodes: int,
+    words: Array,
+    source: Array,
+    destination: Array,
+) -> None:
     """Draw a block of edges into `source` and `destination` (uint32, at least count), as node ids."""
     _draw(key, first, count, levels, cuts, words, source, destination)
     _scatter_ids(source, count, levels, num_nodes, key)
@@ -64,7 +81,9 @@ def draw_edges(key, first, count, levels, cuts, num_nodes, words, source, destin
 
 
 @kernel
-def count_destinations(key, start, stop, levels, cuts, num_nodes, counts):  # type: ignore[no-untyped-def]
+def count_destinations(
+    key: Word, start: int, stop: int, levels: int, cuts: Array, num_nodes: int, counts: Array
+) -> None:
     """Add the edges `start` to `stop` to the in-degrees `counts` (uint32, n)."""
     words, source, destination = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     for first in range(start, stop, BLOCK):
@@ -76,7 +95,9 @@ def count_destinations(key, start, stop, levels, cuts, num_nodes, counts):  # ty
 
 
 @kernel
-def place_sources(key, start, stop, levels, cuts, num_nodes, low, cursor, out):  # type: ignore[no-untyped-def]
+def place_sources(
+    key: Word, start: int, stop: int, levels: int, cuts: Array, num_nodes: int, low: int, cursor: Array, out: Array
+) -> None:
     """Write the sources of those edges that end at nodes ``low`` to ``low + len(cursor)`` to their places.
 
     `cursor` (int64) holds the next free place of each of these nodes in `out` and moves on.
@@ -91,7 +112,7 @@ def place_sources(key, start, stop, levels, cuts, num_nodes, low, cursor, out): 
         num_kept = 0
         for i in range(count):  # without a branch: which bucket an edge falls into cannot be foretold
             kept[num_kept] = i
-            num_kept += np.int64(destination[i] - begin < size)
+            num_kept += int(destination[i] - begin < size)
         for j in range(num_kept):
             i = kept[j]
             node = destination[i] - begin
@@ -100,7 +121,7 @@ def place_sources(key, start, stop, levels, cuts, num_nodes, low, cursor, out): 
 
 
 @kernel
-def sort_lists(starts, base, sources):  # type: ignore[no-untyped-def]
+def sort_lists(starts: Array, base: int, sources: Array) -> None:
     """Sort the sources of each node: list i lies at ``starts[i] - base`` to ``starts[i + 1] - base``."""
     for i in range(starts.shape[0] - 1):
         begin, end = starts[i] - base, starts[i + 1] - base

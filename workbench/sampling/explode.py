@@ -175,7 +175,7 @@ class _Tally:
         self.graph, self.depth, self.fanouts, self.num_batches = graph, depth, fanouts, num_batches
         self.sampler = NeighborSampler(fanouts=fanouts)
         self.scratch = Scratch(nodes)
-        self.stamp, self.queue = np.full(nodes, -1, np.int32), np.empty(nodes, np.int64)
+        self.stamp, self.queue = np.zeros(nodes, np.int32), np.empty(nodes, np.int64)
         self.mass = (np.zeros(nodes), np.zeros(nodes))
         self.lists = (np.empty(nodes, np.int64), np.empty(nodes, np.int64))
         shape = (num_batches, depth + 1)
@@ -190,7 +190,7 @@ class _Tally:
         else:
             graph = self.graph
             nodes, edges = (np.empty(self.depth + 1, np.int64) for _ in range(2))
-            grow(graph.indptr, graph.indices, seeds, self.stamp, batch, self.queue, nodes, edges)
+            grow(graph.indptr, graph.indices, seeds, self.stamp, batch + 1, self.queue, nodes, edges)
             self.full["unique_nodes"][batch], self.full["num_edges"][batch] = nodes, edges
             for counts, fanouts in ((self.full, (-1,) * self.depth), (self.sampled, self.fanouts)):
                 self._slots(seeds, fanouts, counts["tree_slots"][batch])

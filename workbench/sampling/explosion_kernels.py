@@ -119,6 +119,24 @@ def tree_slots(indptr, indices, seeds, fanouts, mass, next_mass, current, follow
         count = num_following
 
 
+@kernel(*((frozen(ids), vector(_I32)) for ids in _IDS))
+def count_sources(indices, counts):  # type: ignore[no-untyped-def]
+    """Add one to `counts` (int32, n) for every edge of a source: its out-degree, without a copy of the edges."""
+    for e in range(indices.shape[0]):
+        counts[indices[e]] += 1
+
+
+@kernel(*((frozen(_I64), frozen(ids), frozen(_F64), _I64, vector(_F64)) for ids in _IDS))
+def spread_misses(indptr, indices, fresh, fanout, missed):  # type: ignore[no-untyped-def]
+    """Multiply `missed[u]` by the probability that v does not draw u, for every node v that is new with `fresh[v]`."""
+    for v in range(fresh.shape[0]):
+        if fresh[v] > 0.0:
+            degree = indptr[v + 1] - indptr[v]
+            share = 1.0 if fanout < 0 or fanout >= degree else fanout / degree
+            for e in range(indptr[v], indptr[v + 1]):
+                missed[indices[e]] *= 1.0 - share * fresh[v]
+
+
 @_inline
 def _add_word(planes, word):  # type: ignore[no-untyped-def]
     """Add one to the counter of each bit that is set in `word`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +41,21 @@ def seeds_by_degree(graph: Graph, percentile: float, num_seeds: int = 1) -> IdAr
     if not 0 <= percentile <= 100:
         findings.add("percentile", "0 to 100", percentile, "use 50 for the median, 100 for the hubs")
     findings.raise_if_any()
-    order: IdArray = np.argsort(graph.in_degrees(), kind="stable").astype(np.int64)
+    order = _by_degree(graph)
     count = min(num_seeds, graph.num_nodes)
     centre = round(percentile / 100 * (graph.num_nodes - 1))
     start = min(max(centre - count // 2, 0), graph.num_nodes - count)
-    chosen = order[start : start + count]
+    chosen = order[start : start + count].astype(np.int64)
     return chosen[::-1].copy() if percentile == 100 else chosen
+
+
+def _by_degree(graph: Graph) -> NDArray[Any]:
+    """Return the nodes in the order of (in-degree, id), kept with the graph: sorting a million takes 0.1 s."""
+
+    def order() -> NDArray[Any]:
+        return np.argsort(graph.in_degrees(), kind="stable").astype(graph.indices.dtype)
+
+    return graph._cached("nodes_by_degree", order)  # type: ignore[no-any-return]
 
 
 def find_node(graph: Graph, text: str) -> int:

@@ -216,4 +216,5 @@ def iter_seed_sizes(
 def _reads(graph: Graph, seeds: IdArray, node: int) -> NDArray[np.bool_]:
     """Return for every seed whether it is `node` or has it among its in-neighbours."""
     found = np.array([node in graph.indices[graph.indptr[v] : graph.indptr[v + 1]] for v in seeds], np.bool_)
-    return found | (seeds == node)
+    near: NDArray[np.bool_] = found | (seeds == node)
+    return near

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.core.errors import Cancelled
+from workbench.partition import Partition, partition
 from workbench.sampling.access import batch_access, degree_spread, load_imbalance
+from workbench.sampling.access_parts import part_access
 from workbench.sampling.explosion_profile import hub_ablation, iter_saturation
+from workbench.sampling.explosion_reach import reach
 from workbench.sampling.explosion_sizes import iter_seed_sizes
 from workbench.widgets.asks import Ask, AskQueue, Progress, error_text
 from workbench.widgets.neighborhood_pack import (
     MAX_WHOLE_GRAPH_EDGES,
     pack_access,
     pack_hubs,
+    pack_parts,
+    pack_reach,
     pack_saturation,
     pack_sizes,
 )
@@ -29,7 +35,9 @@ PUBLISH_EVERY_S = 0.3
 EDGE_READS = 4e8  # budget of the saturation curves: a second or two on one core
 SAMPLED_BATCHES = 10  # of each size, for the saturation curves
 NUM_SEEDS = 1000  # measured one by one for the sizes
-DETAILS = ("component", "access", "sizes", "hubs", "saturation")
+DETAILS = ("component", "reach", "access", "sizes", "parts", "hubs", "saturation")
+NUM_PARTS = 8
+MAX_METIS_EDGES = 4_000_000  # above, parts come from a method that reads the edges once
 
 
 class Details:
@@ -55,12 +63,15 @@ class Details:
         self._publish, self._report = publish, report
         self._queue = AskQueue(self._answer)
         self._done: dict[str, Any] = {}
+        self._partition: Partition | None = None
 
     def request(self, fanouts: tuple[int, ...], seeds: NDArray[np.int64], *, is_random: bool) -> None:
         """Ask for every detail that was not measured for these settings."""
         wanted = {
             "component": (),
+            "reach": (seeds.size, hash(seeds.tobytes())),
             "access": (fanouts, is_random, seeds.size, hash(seeds.tobytes())),
+            "parts": (fanouts, seeds.size, hash(seeds.tobytes())),
             "sizes": (),
             "hubs": (),
             "saturation": fanouts,
@@ -100,7 +111,28 @@ class Details:
             self._publish("component", {"error": f"not measured above {MAX_WHOLE_GRAPH_EDGES:,} edges"})
             return
         stats = self.graph.stats()
-        self._publish("component", {"largest": stats.largest_component, "num_components": stats.num_components})
+        found = {"largest": stats.largest_component, "num_components": stats.num_components}
+        self._publish("component", {**found, "symmetric": self.graph.is_symmetric()})
+
+    def _reach(self, progress: Progress, *, seeds: NDArray[np.int64], **_settings: Any) -> None:
+        self._publish("reach", pack_reach(self.graph, reach(self.graph, seeds), seeds.size))
+
+    def _parts(
+        self, progress: Progress, *, fanouts: tuple[int, ...], seeds: NDArray[np.int64], **_settings: Any
+    ) -> None:
+        if self.graph.num_edges > MAX_WHOLE_GRAPH_EDGES:
+            self._publish("parts", {"error": f"not measured above {MAX_WHOLE_GRAPH_EDGES:,} edges"})
+            return
+        if self._partition is None:
+            method = "metis" if self.graph.num_edges <= MAX_METIS_EDGES else "ldg"
+            progress.report(0.0, f"dividing the graph into {NUM_PARTS} parts")
+            num_parts = min(NUM_PARTS, self.graph.num_nodes)
+            try:
+                self._partition = partition(self.graph, num_parts, method, cancel=_Signal(progress))
+            except Cancelled:
+                return
+        found = part_access(self.graph, seeds, fanouts, self._partition.assignment, rng_seed=self.rng_seed)
+        self._publish("parts", pack_parts(found, self._partition.method))
 
     def _access(
         self, progress: Progress, *, fanouts: tuple[int, ...], seeds: NDArray[np.int64], is_random: bool
@@ -152,6 +184,16 @@ class Details:
             if progress.cancelled:
                 return
             progress.report(found.num_orders / orders, f"{found.num_orders} of {orders} orders of the seeds")
+
+
+class _Signal:
+    """An ask's progress as the cancel signal of long work."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def is_set(self) -> bool:
+        return self._progress.cancelled
 
 
 def _id(name: str, key: Any) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.sampling.access import BatchAccess, DegreeSpread, LoadImbalance
+from workbench.sampling.access_parts import PartAccess
 from workbench.sampling.explode import explosion, row_bytes
+from workbench.sampling.explosion_estimate import DegreeProfile, estimate_explosion
 from workbench.sampling.explosion_profile import HubAblation, Saturation
+from workbench.sampling.explosion_reach import Reach
 from workbench.sampling.explosion_record import Explosion, Growth
 from workbench.sampling.explosion_sizes import SeedSizes
 from workbench.sampling.tree import ComputationTree
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 
 TREE_LIMITS = (24, 12, 8)  # names that fit: branches, children of each, dots behind each child
 NUM_BINS = 32
+REACHED_SHARES = (0.5, 0.9)
+QUICK_EDGES = 2_000_000  # up to here a batch is measured at once; above, it is estimated first
 MAX_WHOLE_GRAPH_EDGES = 50_000_000  # above, no copy of the topology is made only to describe it
 
 
@@ -37,7 +43,7 @@ def pack_graph(graph: Graph) -> dict[str, Any]:
         "has_names": graph.node_names is not None,
         "num_features": graph.num_features,
         "row_bytes": row_bytes(graph),
-        "symmetric": graph.is_symmetric() if graph.num_edges <= MAX_WHOLE_GRAPH_EDGES else None,
+        "symmetric": graph.is_symmetric() if graph.num_edges <= QUICK_EDGES else None,  # else it follows later
     }
 
 
@@ -60,17 +66,24 @@ def _growth(growth: Growth) -> dict[str, Any]:
         "nodes": growth.unique_nodes.mean.tolist(),
         "low": growth.unique_nodes.low.tolist(),
         "high": growth.unique_nodes.high.tolist(),
+        "error": [error if np.isfinite(error) else None for error in growth.unique_nodes.error.tolist()],
         "edges": growth.num_edges.mean.tolist(),
     }
 
 
-def pack_tree(graph: Graph, tree: ComputationTree, draw: int) -> dict[str, Any]:
-    """Pack a computation tree, cut to what can be read, with the names in it and the full neighbourhood beside it."""
+def pack_tree(graph: Graph, tree: ComputationTree, draw: int, profile: DegreeProfile | None = None) -> dict[str, Any]:
+    """Pack a computation tree, cut to what can be read, with the names in it and the full neighbourhood beside it.
+
+    With a `profile` that neighbourhood is counted as far as a budget goes, and estimated beyond.
+    """
     nested = tree.nested(TREE_LIMITS)
     shown: set[int] = set()
     _collect(nested, shown)
     root = int(tree.node_ids[0])
-    full = explosion(graph, [root], fanouts=tree.fanouts, num_batches=1).all_neighbors
+    if profile is None:
+        full = explosion(graph, [root], fanouts=tree.fanouts, num_batches=1).all_neighbors
+    else:
+        full = estimate_explosion(graph, np.array([root]), tree.fanouts, profile=profile).all_neighbors
     often = [node for node, _ in tree.most_repeated() if node != root and node in shown]
     return {
         "node": root,
@@ -82,6 +95,7 @@ def pack_tree(graph: Graph, tree: ComputationTree, draw: int) -> dict[str, Any]:
         "num_nodes": tree.num_nodes,
         "full_slots": float(full.tree_slots.mean[-1]),
         "full_nodes": float(full.unique_nodes.mean[-1]),
+        "full_is_exact": not (full.tree_slots.error[-1] or full.unique_nodes.error[-1]),
         "often": often[0] if often else root,
     }
 
@@ -105,6 +119,9 @@ def pack_sizes(graph: Graph, found: SeedSizes) -> dict[str, Any]:
         "others": np.bincount(bins[~near], minlength=NUM_BINS).tolist(),
         "seeds": seeds.tolist(),
         "num_seeds": int(sizes.size),
+        "num_population": found.num_population,
+        "mean": float(found.mean[2]),
+        "error": float(found.error[2]) if np.isfinite(found.error[2]) else None,
         "median": float(np.median(sizes)),
         "p10": found.percentile(10, 2),
         "p90": found.percentile(90, 2),
@@ -161,3 +178,19 @@ def pack_access(graph: Graph, spread: DegreeSpread, batch: BatchAccess, load: Lo
         "all_imbalance": load.all_neighbors,
         "sampled_imbalance": load.sampled,
     }
+
+
+def pack_reach(graph: Graph, found: Reach, num_seeds: int) -> dict[str, Any]:
+    """Pack at which hop the graph is reached, and when the hubs come in."""
+    return {
+        "num_seeds": num_seeds,
+        "nodes": found.unique_nodes.tolist(),
+        "is_complete": found.is_complete,
+        "hops": [[share, found.hop_of(share)] for share in REACHED_SHARES],
+        "hubs": [[hub.node, label_of(graph, hub.node), hub.in_degree, hub.hop] for hub in found.hubs],
+    }
+
+
+def pack_parts(found: PartAccess, method: str) -> dict[str, Any]:
+    """Pack what a partition changes."""
+    return {"method": method, **{field.name: getattr(found, field.name) for field in fields(found)}}

@@ -19,7 +19,9 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 52, 176, 28, 44
 def static_page(graph: Mapping[str, Any], result: Explosion) -> str:
     """Return the sentence, the growth per hop and both tables; `graph` as :func:`pack_graph` describes it."""
     batches = f"{result.sampled.num_batches} batch{'es' if result.sampled.num_batches > 1 else ''}"
-    state = f"estimate from {batches}" if result.is_estimate else f"exact, {batches}"
+    state = f"exact, {batches}" if not result.is_estimate else "estimate"
+    if result.is_estimate and result.sampled.num_batches:
+        state = f"estimate from {batches}"
     facts = (
         f"{graph['name']}: {format_count(result.num_nodes)} nodes, {format_count(result.num_edges)} directed edges, "
         f"mean degree {graph['mean_degree']:.1f}, largest {format_count(graph['hub_degree'])} ({graph['hub']})"
