@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.partition.conftest import from_pairs, random_out_graph
 from workbench.core.errors import InputError, RunError
 from workbench.graph import Graph
-from workbench.partition import PARTITIONERS, Partition, Partitioner, partition
+from workbench.partition import Partition, Partitioner, node_methods, partition
 
-CHEAP = tuple(name for name in PARTITIONERS.names() if name != "metis")
+NATIVE = ("community", "kahip", "metis", "mtkahypar")  # in a child process: too slow for many examples
+CHEAP = tuple(name for name in node_methods() if name not in NATIVE)
 
 
 def assert_valid(made: Partition, num_parts: int) -> None:
@@ -22,20 +23,6 @@ def assert_valid(made: Partition, num_parts: int) -> None:
     assert made.assignment.shape == (made.graph.num_nodes,)
     assert set(np.unique(made.assignment)) == set(range(num_parts))
     assert not made.assignment.flags.writeable
-
-
-@pytest.mark.parametrize("method", PARTITIONERS.names())
-@pytest.mark.parametrize("num_parts", [1, 2, 9, 34])
-def test_every_method_gives_every_node_one_owner_and_leaves_no_part_empty(
-    karate: Graph, method: str, num_parts: int
-) -> None:
-    assert_valid(partition(karate, num_parts, method), num_parts)
-
-
-@pytest.mark.parametrize("method", PARTITIONERS.names())
-def test_every_method_is_deterministic(karate: Graph, method: str) -> None:
-    first, second = partition(karate, 5, method), partition(karate, 5, method)
-    assert np.array_equal(first.assignment, second.assignment)
 
 
 @pytest.mark.parametrize("method", ["random", "hash", "metis"])

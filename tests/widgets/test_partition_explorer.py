@@ -13,7 +13,7 @@ import pytest
 
 from workbench.core.errors import InputError
 from workbench.graph import Graph
-from workbench.partition import PARTITIONERS, partition
+from workbench.partition import node_methods, partition
 from workbench.widgets.asks import AskCancelledError, Progress
 from workbench.widgets.partition_explorer import PartitionExplorer
 from workbench.widgets.partition_pack import lead_sentence
@@ -177,7 +177,7 @@ def test_wrong_arguments_are_refused_at_construction(karate: Graph, arguments: d
 
 
 def test_every_registered_method_can_be_shown(karate: Graph) -> None:
-    for method in PARTITIONERS.names():
+    for method in node_methods():
         explorer = PartitionExplorer(karate, methods=method)
         assert explorer._is_ready.wait(60)
         assert list(explorer.partitions) == [method]

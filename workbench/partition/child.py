@@ -5,7 +5,8 @@ process of its own, started afresh (never forked from a process with threads) an
 its deadline passes or its caller cancels. Arrays travel as ``.npy`` files in a private folder, which the child maps.
 
 A child is a script that takes the folder as its argument, reads ``job.json`` (its options) and its arrays, and
-writes ``result.json`` (with ``elapsed_s``, the seconds of the native call alone) and its result arrays.
+writes ``result.json`` (with ``elapsed_s``, the seconds of the native call alone, and ``peak_bytes``, its peak resident
+memory) and its result arrays. What all children do alike is in child_job.py, which imports nothing of the workbench.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ LOG_TAIL = 600  # characters of a failed child's output that its error shows
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """What the caller of a partitioner holds: a way to cancel it, and the seconds that native code took."""
+    """What the caller of a partitioner holds: a way to cancel it, and what its children took, time and memory."""
 
     cancel: CancelSignal = field(default_factory=threading.Event)
     native_s: float = 0.0
+    child_peak_bytes: int = 0  # peak resident memory of the largest child
 
 
 _watch: ContextVar[Watch | None] = ContextVar("workbench_child_watch", default=None)
@@ -159,7 +161,7 @@ def _tail(folder: Path) -> str:
 def _read_result(job: ChildJob, folder: Path, outputs: tuple[str, ...]) -> dict[str, np.ndarray]:
     try:
         record = json.loads((folder / "result.json").read_text())
-        native_s = float(record["elapsed_s"])
+        native_s, peak_bytes = float(record["elapsed_s"]), int(record.get("peak_bytes", 0))
         arrays = {key: np.load(folder / f"{key}.npy", allow_pickle=False) for key in outputs}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
@@ -169,4 +171,5 @@ def _read_result(job: ChildJob, folder: Path, outputs: tuple[str, ...]) -> dict[
     watch = _watch.get()
     if watch is not None:
         watch.native_s += native_s
+        watch.child_peak_bytes = max(watch.child_peak_bytes, peak_bytes)
     return arrays

@@ -85,6 +85,57 @@ def boundary_of(graph: Graph, assignment: np.ndarray, part: int) -> np.ndarray:
     return np.flatnonzero(is_read).astype(np.int64)
 
 
+def all_nodes_of_parts(
+    graph: Graph, assignment: np.ndarray, num_parts: int
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return inner, halo and boundary nodes of every part, each ascending int64; two passes over the edges."""
+    order, starts = group_by_part(assignment, num_parts)
+    halo_starts = np.zeros(num_parts + 1, dtype=np.int64)
+    is_read = np.zeros(len(assignment), dtype=np.bool_)
+    topology = (read_only(graph.indptr), read_only(graph.indices))
+    inputs = (*topology, read_only(assignment), read_only(order), read_only(starts))
+    _collect_halos(*inputs, halo_starts, np.empty(0, dtype=np.int64), is_read)
+    np.cumsum(halo_starts, out=halo_starts)
+    halos = np.empty(halo_starts[-1], dtype=np.int64)
+    _collect_halos(*inputs, halo_starts, halos, is_read)
+    found = []
+    for part in range(num_parts):
+        inner = order[starts[part] : starts[part + 1]].astype(np.int64)
+        found.append((inner, np.sort(halos[halo_starts[part] : halo_starts[part + 1]]), inner[is_read[inner]]))
+    return found
+
+
+@kernel
+def _collect_halos(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    assignment: np.ndarray,
+    order: np.ndarray,
+    starts: np.ndarray,
+    halo_starts: np.ndarray,
+    halos: np.ndarray,
+    is_read: np.ndarray,
+) -> None:
+    """Count the halo of part i into ``halo_starts[i + 1]``; where `halos` has room, fill it from there instead."""
+    last_reader = np.full(len(assignment), -1, dtype=np.int32)
+    fill = len(halos) > 0
+    for part in range(len(starts) - 1):
+        slot = halo_starts[part]
+        for position in range(starts[part], starts[part + 1]):
+            node = order[position]
+            for edge in range(indptr[node], indptr[node + 1]):
+                source = indices[edge]
+                if assignment[source] == part or last_reader[source] == part:
+                    continue
+                last_reader[source] = part
+                is_read[source] = True
+                if fill:
+                    halos[slot] = source
+                    slot += 1
+                else:
+                    halo_starts[part + 1] += 1
+
+
 @kernel
 def _fill_groups(assignment: np.ndarray, next_slot: np.ndarray, order: np.ndarray) -> None:
     for node in range(len(assignment)):

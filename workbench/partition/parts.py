@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +13,13 @@ import numpy as np
 
 from workbench.core.errors import Findings
 from workbench.core.units import format_seconds
-from workbench.partition.halo import boundary_of, halo_of
+from workbench.partition.halo import all_nodes_of_parts, boundary_of, halo_of
 from workbench.partition.match import match_parts
+from workbench.partition.saved import open_array, save_array
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.partition.quality import PartitionQuality
-
-FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,6 +68,8 @@ class Partition:
         Seconds to partition, child process, checks and repair included.
     native_s : float
         Of them, seconds of the partitioner itself where it ran in a child process; else the same.
+    peak_memory_bytes : int
+        Memory that making it took beyond what was there, at its peak; a child process counts in full.
     repaired_parts : tuple of int
         Parts that the method had left empty and that were given a node each.
     """
@@ -84,6 +82,7 @@ class Partition:
     fingerprint: str
     elapsed_s: float = 0.0
     native_s: float = 0.0
+    peak_memory_bytes: int = 0
     repaired_parts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -105,6 +104,14 @@ class Partition:
             boundary_nodes=boundary_of(self.graph, self.assignment, part),
         )
 
+    def parts(self) -> tuple[Part, ...]:
+        """Return all parts: two passes over the edges for all of them together."""
+        nodes = all_nodes_of_parts(self.graph, self.assignment, self.num_parts)
+        return tuple(
+            Part(id=i, inner_nodes=inner, halo_nodes=halo, boundary_nodes=boundary)
+            for i, (inner, halo, boundary) in enumerate(nodes)
+        )
+
     def quality(self) -> PartitionQuality:
         """Compute what the partition costs: cut, halo, balance, traffic; one pass over the edges."""
         from workbench.partition.quality import measure_quality
@@ -122,26 +129,17 @@ class Partition:
 
     def save(self, folder: str | Path) -> Path:
         """Write ``assignment.npy`` and ``partition.json`` into a folder and return it; a torn write does not open."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         record = {
-            "format": FORMAT_VERSION,
             "num_parts": self.num_parts,
             "method": self.method,
             "params": dict(self.params),
             "fingerprint": self.fingerprint,
             "elapsed_s": self.elapsed_s,
             "native_s": self.native_s,
+            "peak_memory_bytes": self.peak_memory_bytes,
             "repaired_parts": list(self.repaired_parts),
-            "checksum": _checksum(self.assignment),
         }
-        temporary = folder / f".assignment-{os.getpid()}.npy"
-        np.save(temporary, self.assignment)
-        temporary.replace(folder / "assignment.npy")
-        temporary = folder / f".partition-{os.getpid()}.json"
-        temporary.write_text(json.dumps(record, indent=1))
-        temporary.replace(folder / "partition.json")
-        return folder
+        return save_array(folder, "assignment", self.assignment, record)
 
     @classmethod
     def open(cls, folder: str | Path, graph: Graph) -> Self:
@@ -152,24 +150,26 @@ class Partition:
         InputError
             No partition in the folder, files that do not belong together, or a graph with another fingerprint.
         """
-        folder = Path(folder)
-        findings = Findings(f"partition in {folder}")
-        try:
-            record = json.loads((folder / "partition.json").read_text())
-            assignment = np.load(folder / "assignment.npy", allow_pickle=False)
-            checksum, fingerprint = record.pop("checksum"), record["fingerprint"]
-        except (OSError, ValueError, KeyError) as error:
-            findings.add("folder", "a saved partition", f"{type(error).__name__}: {error}", "save the partition again")
-            findings.raise_if_any()
-        if record.pop("format") != FORMAT_VERSION or checksum != _checksum(assignment):
-            findings.add("assignment.npy", "the array that was saved", "another one", "save the partition again")
-        if fingerprint != graph.fingerprint:
-            expected = f"the graph that it was made for, fingerprint {fingerprint[:12]}"
-            got = f"{graph.name!r}, {graph.num_nodes:,} nodes, fingerprint {graph.fingerprint[:12]}"
-            findings.add("graph", expected, got, "open it with its own graph, or partition this one anew")
-        findings.raise_if_any()
+        assignment, record = open_array(folder, "assignment", graph)
         record["repaired_parts"] = tuple(record["repaired_parts"])
         return cls(graph=graph, assignment=assignment, **record)
+
+    def write_parts(self, folder: str | Path) -> Path:
+        """Write a folder a part with what its worker needs, so that it opens its own alone; see :func:`open_part`.
+
+        Parameters
+        ----------
+        folder : path
+            New, or one that holds parts already: those are replaced.
+
+        Returns
+        -------
+        Path
+            The folder: ``parts.json``, ``part-0000``, ``part-0001``, ...
+        """
+        from workbench.partition.local import write_parts
+
+        return write_parts(self, Path(folder))
 
     def __repr__(self) -> str:
         sizes = np.bincount(self.assignment, minlength=self.num_parts)
@@ -178,7 +178,3 @@ class Partition:
             f"Partition({self.graph.name!r}, {self.method}, {self.num_parts} parts of {sizes.min():,} to "
             f"{sizes.max():,} nodes, made in {format_seconds(self.elapsed_s)}{repaired})"
         )
-
-
-def _checksum(assignment: np.ndarray) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(assignment).tobytes(), digest_size=16).hexdigest()

@@ -7,30 +7,21 @@ every undirected edge twice, so ``edge_cut_pairs`` (half of it) is the number th
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.core.units import format_count, format_seconds
+from workbench.core.units import format_bytes, format_count, format_seconds
+from workbench.partition.figures import Figure, balance, figures_frame, figures_html, figures_text, layer_bytes
 from workbench.partition.halo import count_halos
+from workbench.partition.picture import draw_partition
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.partition.parts import Partition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One figure of quality: its name in code, its name for people, its value, as text, and what it means."""
-
-    name: str
-    label: str
-    value: float
-    text: str
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +48,8 @@ class PartitionQuality:
         ``cut_edges[i, j]``: directed edges from part j into part i; None beyond 2,048 parts.
     part_nodes, part_in_edges, part_inner_edges, part_train_nodes, part_halo_nodes, part_boundary_nodes : ndarray
         The counts per part.
+    peak_memory_bytes : int
+        Memory that making the partition took at its peak, beyond what was there.
     part_sent : ndarray
         Rows that a part sends a layer.
     """
@@ -76,6 +69,7 @@ class PartitionQuality:
     halo_balance: float
     elapsed_s: float
     native_s: float
+    peak_memory_bytes: int
     repaired_parts: tuple[int, ...]
     part_nodes: np.ndarray
     part_in_edges: np.ndarray
@@ -117,6 +111,7 @@ class PartitionQuality:
         rows = f"{format_count(self.comm_volume)} rows"
         ratio = f"{self.edge_cut_ratio * 100:.1f} %"
         replication, seconds = f"{self.replication_factor:.3f}", format_seconds(self.elapsed_s)
+        memory = format_bytes(self.peak_memory_bytes)
         return (
             ("edge_cut_ratio", "Cut ratio, cut / all edges", ratio, "share of the edges that join two parts"),
             ("comm_volume", "Communication volume", rows, "node rows exchanged a layer: the sum of the halos"),
@@ -126,14 +121,19 @@ class PartitionQuality:
             ("train_balance", "Training node balance", f"{self.train_balance:.2f}", "training nodes bound the steps"),
             ("halo_balance", "Halo balance", f"{self.halo_balance:.2f}", "the largest halo bounds the exchange"),
             ("elapsed_s", "Time to partition", seconds, "child process, checks and repair included"),
+            ("peak_memory_bytes", "Memory to partition", memory, "at its peak; a child process in full"),
         )
+
+    def traffic_bytes(self, widths: Sequence[int], bytes_per_value: int = 4) -> np.ndarray:
+        """Return the bytes that part i reads of part j at each layer: int64 (layers, p, p), for these widths.
+
+        Summed up it is ``bytes_per_value * comm_volume * sum(widths)``: what a forward pass with halo exchange sends.
+        """
+        return layer_bytes(self.traffic, self.num_parts, widths, bytes_per_value)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a DataFrame: one row a figure, columns value and meaning."""
-        import pandas as pd
-
-        rows = [(figure.name, figure.value, figure.meaning) for figure in self.figures()]
-        return pd.DataFrame(rows, columns=["figure", "value", "meaning"]).set_index("figure")
+        return figures_frame(self.figures())
 
     def parts_frame(self) -> pd.DataFrame:
         """Return the parts as a DataFrame: one row a part, columns in counts."""
@@ -150,20 +150,17 @@ class PartitionQuality:
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(self.num_parts, name="part"))
 
+    def picture(self) -> str:
+        """Return an SVG: nodes and halos of the parts, and the traffic between them."""
+        return draw_partition({"nodes": self.part_nodes, "halo nodes": self.part_halo_nodes}, self.traffic)
+
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><td style="text-align:left">{html.escape(figure.label)}</td>'
-            f"<td><b>{html.escape(figure.text)}</b></td>"
-            f'<td style="text-align:left;opacity:.75">{html.escape(figure.meaning)}</td></tr>'
-            for figure in self.figures()
-        )
+        note = f"Parts {list(self.repaired_parts)} were left empty and repaired." if self.repaired_parts else ""
         head = f"{html.escape(self.method)}, {self.num_parts} parts"
-        note = f"<p>Parts {list(self.repaired_parts)} were left empty and repaired.</p>" if self.repaired_parts else ""
-        return f'<table aria-label="Quality of the partition"><caption>{head}</caption>{rows}</table>{note}'
+        return figures_html(head, self.figures(), note) + self.picture()
 
     def __repr__(self) -> str:
-        lines = [f"{figure.label:<28} {figure.text:>14}   {figure.meaning}" for figure in self.figures()]
-        return "\n".join([f"PartitionQuality: {self.method}, {self.num_parts} parts", *lines])
+        return figures_text(f"PartitionQuality: {self.method}, {self.num_parts} parts", self.figures())
 
 
 def measure_quality(partition: Partition) -> PartitionQuality:
@@ -189,6 +186,7 @@ def measure_quality(partition: Partition) -> PartitionQuality:
         halo_balance=balance(counts.num_halo),
         elapsed_s=partition.elapsed_s,
         native_s=partition.native_s,
+        peak_memory_bytes=partition.peak_memory_bytes,
         repaired_parts=partition.repaired_parts,
         part_nodes=counts.num_nodes,
         part_in_edges=counts.num_in_edges,
@@ -200,9 +198,3 @@ def measure_quality(partition: Partition) -> PartitionQuality:
         traffic=counts.traffic,
         cut_edges=counts.cut_edges,
     )
-
-
-def balance(counts: np.ndarray) -> float:
-    """Return ``max / mean``, and 1 where all counts are zero: nothing is to be balanced."""
-    total = int(counts.sum())
-    return float(counts.max() * len(counts) / total) if total else 1.0

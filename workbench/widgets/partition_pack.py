@@ -10,7 +10,7 @@ import numpy as np
 from workbench.core.rng import generator
 from workbench.core.units import format_bytes, format_count
 from workbench.graph.layout import GraphLayout
-from workbench.partition import PARTITIONERS
+from workbench.partition import PARTITIONERS, node_methods
 from workbench.partition.quality import PartitionQuality
 from workbench.widgets.partition_cost import CostSettings, cost_rows, exchange_cost, judge
 from workbench.widgets.partition_results import Made, method_in_sentence, method_label
@@ -60,8 +60,9 @@ def _split(text: str) -> list[str]:
 
 
 def pack_methods() -> list[dict[str, str]]:
-    """Return every registered method with its name for people and its summary."""
-    return [{"key": entry.name, "label": method_label(entry.name), "summary": entry.summary} for entry in PARTITIONERS]
+    """Return every method that can be shown, one that divides nodes, with its name for people and its summary."""
+    entries = [PARTITIONERS.entry(name) for name in node_methods()]
+    return [{"key": entry.name, "label": method_label(entry.name), "summary": entry.summary} for entry in entries]
 
 
 def _classes(graph: Graph) -> np.ndarray | None:

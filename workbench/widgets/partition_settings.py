@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import Findings
-from workbench.partition import PARTITIONERS
+from workbench.partition import node_methods
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -41,8 +41,9 @@ def check(graph: Graph, num_parts: Any, methods: tuple[str, ...]) -> None:
     if not 1 <= len(methods) <= MAX_METHODS or len(set(methods)) != len(methods):
         findings.add("methods", f"1 to {MAX_METHODS} different names", list(methods), 'pass ("metis", "random")')
     for method in methods:
-        if method not in PARTITIONERS.names():
-            findings.add("methods", f"names of {list(PARTITIONERS.names())}", repr(method), "correct the name")
+        if method not in node_methods():
+            expected = f"methods that divide nodes and are installed: {list(node_methods())}"
+            findings.add("methods", expected, repr(method), "take one of them")
     findings.raise_if_any()
 
 
