@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import textwrap
 import threading
 import time
@@ -15,6 +16,7 @@ from workbench.core.errors import InputError, RunError
 from workbench.graph import Graph
 from workbench.graph.symmetric import symmetric_topology
 from workbench.partition import Cancelled, partition
+from workbench.partition.child import ChildJob, run_child
 from workbench.partition.methods import metis
 
 
@@ -185,3 +187,87 @@ def test_the_child_loads_neither_torch_nor_the_workbench() -> None:
 def test_the_seconds_of_the_partitioner_itself_are_told_apart(karate: Graph) -> None:
     made = partition(karate, 4)
     assert 0 < made.native_s < made.elapsed_s
+
+
+def test_several_balances_are_kept_at_once(cora: Graph) -> None:
+    made = {name: partition(cora, 8, "metis", balance=name).quality() for name in ("nodes", "nodes+edges+train")}
+    for name in ("node_balance", "edge_balance"):
+        assert getattr(made["nodes+edges+train"], name) < 1.08
+    assert made["nodes+edges+train"].train_balance < 1.2 < made["nodes"].train_balance
+    assert made["nodes+edges+train"].edge_cut_ratio < 0.13
+
+
+@pytest.mark.parametrize("scheme", ["kway", "recursive"])
+def test_without_training_nodes_their_balance_asks_for_nothing(karate: Graph, scheme: str) -> None:
+    made = partition(karate, 4, "metis", balance="nodes+train", scheme=scheme)
+    assert len(np.unique(made.assignment)) == 4
+
+
+def test_where_metis_hides_its_calls_one_weight_and_moves_do(cora: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = partition(cora, 6, "metis")
+    monkeypatch.setattr(metis, "LIBRARY", "pymetis")
+    assert np.array_equal(partition(cora, 6, "metis").assignment, own.assignment)
+    quality = partition(cora, 6, "metis", balance="nodes+edges").quality()
+    assert quality.node_balance < 1.08
+    assert quality.edge_balance < 1.08
+    assert quality.edge_cut_ratio < 0.2
+
+
+def valid_arrays() -> dict[str, np.ndarray]:
+    """A path of three nodes."""
+    return {"starts": np.array([0, 1, 3, 4]), "adjacent": np.array([1, 0, 2, 1])}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({}, ""),
+        ({"starts": np.array([0, 1, 3, 5])}, "starts must run"),
+        ({"starts": np.array([1, 1, 3, 4])}, "starts must run"),
+        ({"adjacent": np.array([1, 0, 3, 1])}, "adjacent must hold"),
+        ({"adjacent": np.array([1, 0, -1, 1])}, "adjacent must hold"),
+        ({"edge_weights": np.ones(5, np.int64)}, "edge_weights must have 4"),
+        ({"node_weights": np.ones(6, np.int64)}, "node_weights must be"),
+        ({"node_weights": np.ones((4, 2), np.int64)}, "node_weights must be"),
+        ({"node_weights": np.array([[1], [-1], [1]])}, "negative"),
+        ({"node_weights": np.array([[1, 0], [1, 0], [1, 0]])}, "weigh nothing"),
+    ],
+)
+def test_lengths_are_checked_before_metis_reads_them(changes: dict[str, np.ndarray], fault: str) -> None:
+    job = ChildJob(
+        what="METIS",
+        script=metis.CHILD_SCRIPT,
+        arrays=valid_arrays() | changes,
+        options={"num_parts": 2, "recursive": True, "metis_options": {}},
+        deadline_s=60.0,
+    )
+    if not fault:
+        assert sorted(np.unique(run_child(job, ("assignment",))["assignment"])) == [0, 1]
+        return
+    with pytest.raises(RunError, match=fault):
+        run_child(job, ("assignment",))
+
+
+def test_weights_beyond_metis_integers_are_scaled() -> None:
+    child = runpy.run_path(str(metis.CHILD_SCRIPT), run_name="child")
+    weights = np.array([[2**60, 1], [2**61, 2], [0, 3]], dtype=np.int64)
+    for width in (np.dtype(np.int32), np.dtype(np.int64)):
+        fitted = child["fit_width"](weights, width)
+        assert fitted.dtype == width
+        assert fitted[:, 0].sum(dtype=np.float64) <= np.iinfo(width).max
+        assert fitted[1, 0] == pytest.approx(2 * fitted[0, 0], rel=1e-6)
+        assert fitted[:, 1].tolist() == [1, 2, 3]
+
+
+def test_more_edges_than_the_width_counts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pymetis
+
+    child = runpy.run_path(str(metis.CHILD_SCRIPT), run_name="child")
+    monkeypatch.setattr(pymetis, "zero_copy_dtype", lambda: np.dtype(np.int8))
+    arrays = {"starts": np.array([0, 200]), "adjacent": np.zeros(200, dtype=np.int64)}
+    with pytest.raises(SystemExit, match="counts edges in 8 bits"):
+        child["prepare"]({"metis_options": {}}, arrays)
+
+
+def test_the_memory_of_the_child_is_told(karate: Graph) -> None:
+    assert partition(karate, 4).peak_memory_bytes > 10_000_000  # an interpreter with NumPy alone takes more

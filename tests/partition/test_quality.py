@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html.parser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.partition.conftest import from_pairs
+from workbench.core.errors import InputError
 from workbench.graph import Graph
 from workbench.partition import Partition, partition
 from workbench.partition.halo import count_halos
@@ -152,3 +154,37 @@ def test_memory_mapped_and_writable_inputs_count_alike(karate: Graph, tmp_path) 
     for name in ("num_halo", "num_sent", "num_boundary", "num_inner_edges"):
         in_memory, from_disk = (getattr(count_halos(graph, assignment, 3), name) for graph in (karate, mapped))
         assert np.array_equal(in_memory, from_disk)
+
+
+def test_bytes_per_layer_add_up_to_the_volume(karate: Graph) -> None:
+    quality = partition(karate, 4, "random").quality()
+    layers = quality.traffic_bytes((34, 16), bytes_per_value=2)
+    assert layers.shape == (2, 4, 4)
+    assert layers.sum() == 2 * quality.comm_volume * (34 + 16)
+    assert np.array_equal(layers[1], quality.traffic * 32)
+
+
+@pytest.mark.parametrize("widths", [(0,), (2.5,), (True,)])
+def test_widths_that_are_none_are_refused(karate: Graph, widths: tuple[object, ...]) -> None:
+    with pytest.raises(InputError, match="widths"):
+        partition(karate, 4, "random").quality().traffic_bytes(widths)
+
+
+def test_no_matrix_no_bytes() -> None:
+    graph = from_pairs([(0, 1)], 2100)
+    with pytest.raises(InputError, match="at most 2,048 parts"):
+        partition(graph, 2100, "contiguous").quality().traffic_bytes((4,))
+
+
+@pytest.mark.parametrize("num_parts", [1, 4, 34])
+def test_the_picture_is_well_formed_and_has_a_bar_a_part(karate: Graph, num_parts: int) -> None:
+    quality = partition(karate, num_parts, "random").quality()
+    root = ElementTree.fromstring(quality.picture())
+    titles = [title.text or "" for title in root.iter("title")]
+    assert sum(title.endswith(" nodes") and "halo" not in title for title in titles) == num_parts
+    assert sum("reads" in title for title in titles) == np.count_nonzero(quality.traffic)
+    assert quality.picture() in quality._repr_html_()
+
+
+def test_a_picture_of_many_parts_says_what_it_leaves_out(cora: Graph) -> None:
+    assert "first 64 of 100 parts" in partition(cora, 100, "hash").quality().picture()

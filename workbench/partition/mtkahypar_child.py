@@ -26,7 +26,6 @@ def prepare(job: dict[str, Any], arrays: Arrays) -> Callable[[], Arrays]:
     pairs = np.stack([low[once], adjacent[once]], axis=1).tolist()
     weights = arrays.get("edge_weights")
     edge_weights = [1] * len(pairs) if weights is None else weights[once].tolist()
-    mtkahypar.set_seed(job["rng_seed"])
     library = mtkahypar.initialize(job["num_threads"])
     context = library.context_from_preset(getattr(mtkahypar.PresetType, job["preset"].upper()))
     context.set_partitioning_parameters(job["num_parts"], job["imbalance"], mtkahypar.Objective.CUT)

@@ -22,7 +22,10 @@ CHILD_SCRIPT = Path(mtkahypar_child.__file__)
 @PARTITIONERS.register("mtkahypar")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MtKaHyPar(Partitioner):
-    """Multilevel partitioning in parallel and still deterministic (Mt-KaHyPar); needs the extra ``mtkahypar``."""
+    """Multilevel partitioning in parallel and still deterministic (Mt-KaHyPar); needs the extra ``mtkahypar``.
+
+    Its deterministic presets draw nothing at random, so there is no ``rng_seed``; any number of threads gives the same.
+    """
 
     needs: ClassVar[str] = "mtkahypar"
 
@@ -31,7 +34,6 @@ class MtKaHyPar(Partitioner):
     )
     num_threads: int = param(1, help="threads of the child process", minimum=1)
     imbalance: float = param(0.03, help="how much larger than the mean a part may be", minimum=0.0)
-    rng_seed: int = param(0, help="seed of Mt-KaHyPar", minimum=0, maximum=2**31 - 1)
     deadline_s: float = param(600.0, help="seconds after which the child process is killed", unit="s", minimum=0.01)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:
@@ -39,7 +41,6 @@ class MtKaHyPar(Partitioner):
             "preset": self.preset,
             "num_threads": self.num_threads,
             "imbalance": self.imbalance,
-            "rng_seed": self.rng_seed,
         }
         return partition_in_child(
             graph, num_parts, what="Mt-KaHyPar", script=CHILD_SCRIPT, options=options, deadline_s=self.deadline_s
