@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,6 @@ import numpy as np
 import traitlets
 
 from workbench.core.errors import InputError
-from workbench.sampling.explode import iter_explosion
-from workbench.sampling.explosion_estimate import DegreeProfile, estimate_explosion
 from workbench.sampling.explosion_record import Explosion
 from workbench.sampling.explosion_seeds import seeds_by_degree
 from workbench.sampling.tree import computation_tree
@@ -22,7 +20,8 @@ from workbench.widgets.asks import Ask, Progress, answers
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
 from workbench.widgets.neighborhood_details import Details
-from workbench.widgets.neighborhood_pack import QUICK_EDGES, pack_graph, pack_result, pack_tree
+from workbench.widgets.neighborhood_measure import Measuring
+from workbench.widgets.neighborhood_pack import pack_graph, pack_result, pack_tree
 from workbench.widgets.neighborhood_settings import (
     MAX_DEPTH,
     NEIGHBORS,
@@ -108,7 +107,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
         self._tree: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
         self._facts = pack_graph(graph)
-        self._profile = DegreeProfile.of(graph) if graph.num_edges > QUICK_EDGES else None
+        self._measuring = Measuring(graph, rng_seed)
         self._syncing, self._viewed, self._stopped = True, False, False
         self._is_exact = threading.Event()
         self._shown_s = 0.0
@@ -116,7 +115,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
         super().__init__()
         self.tree_node = int(seeds_by_degree(graph, TYPICAL_PERCENTILE)[0])
         self._apply(self._settings)
-        self._take(self._first_result(), self._settings)
+        self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
         self._enqueue()
 
     # -- from Python --------------------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             raise
         self._tell_cancelled(self._queue.cancel())
         if not self._apply(settings):
-            self._take(self._first_result(), self._settings)
+            self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
         self._enqueue()
 
     def _enqueue(self) -> None:
@@ -196,38 +195,13 @@ class NeighborhoodExplorer(WorkbenchWidget):
             self._draw_tree(root, int(self._tree.get("draw", 0)))
         return stays
 
-    def _measurements(self) -> Iterator[Explosion]:
-        settings = self._settings
-        return iter_explosion(
-            self.graph,
-            None if settings.choice == "random" else self._seeds,
-            num_seeds=settings.batch_size,
-            fanouts=settings.all_fanouts,
-            num_batches=settings.num_batches,
-            rng_seed=self.rng_seed,
-        )
-
-    def _first_result(self) -> Explosion:
-        """Return what can be known at once: a measured batch, or the estimate of one where the graph is large."""
-        if self._profile is None:
-            return next(self._measurements())
-        settings = self._settings
-        return estimate_explosion(
-            self.graph,
-            self._seeds,
-            settings.all_fanouts,
-            profile=self._profile,
-            num_batches=settings.num_batches,
-            rng_seed=self.rng_seed,
-        )
-
     @answers("measure")
     def _measure(self, progress: Progress) -> Mapping[str, Any]:
         """Measure what is missing for the settings; the slower sections only where there is a view."""
         if not self._is_exact.is_set():
             self._status = "estimating"
-            if self._measured is None and self._profile is not None:
-                self._take(self._first_result(), self._settings)
+            if self._measured is None and self._measuring.profile is not None:
+                self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
             self._measure_batches(progress)
         if self._viewed and not progress.cancelled:
             settings = self._settings
@@ -236,7 +210,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
 
     def _measure_batches(self, progress: Progress) -> None:
         settings = self._settings
-        for result in self._measurements():
+        for result in self._measuring.batches(settings, self._seeds):
             done, total = result.sampled.num_batches, result.num_batches
             if not self._take(result, settings) or progress.cancelled:
                 return
@@ -261,7 +235,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
     def _draw_tree(self, node: int, draw: int) -> None:
         tree = computation_tree(self.graph, node, fanouts=self._settings.fanouts, draw=draw, rng_seed=self.rng_seed)
         with self.state_lock:
-            self._tree = pack_tree(self.graph, tree, draw, self._profile)
+            self._tree = pack_tree(self.graph, tree, draw, self._measuring.profile)
             self.tree_node = node
             self.publish({"tree": self._tree})
 

@@ -17,6 +17,7 @@ from workbench.sampling.explosion_reach import Reach
 from workbench.sampling.explosion_record import Explosion, Growth
 from workbench.sampling.explosion_sizes import SeedSizes
 from workbench.sampling.tree import ComputationTree
+from workbench.widgets.neighborhood_measure import QUICK_EDGES
 from workbench.widgets.neighborhood_settings import label_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 TREE_LIMITS = (24, 12, 8)  # names that fit: branches, children of each, dots behind each child
 NUM_BINS = 32
 REACHED_SHARES = (0.5, 0.9)
-QUICK_EDGES = 2_000_000  # up to here a batch is measured at once; above, it is estimated first
 MAX_WHOLE_GRAPH_EDGES = 50_000_000  # above, no copy of the topology is made only to describe it
 
 
@@ -121,7 +121,7 @@ def pack_sizes(graph: Graph, found: SeedSizes) -> dict[str, Any]:
         "num_seeds": int(sizes.size),
         "num_population": found.num_population,
         "mean": float(found.mean[2]),
-        "error": float(found.error[2]) if np.isfinite(found.error[2]) else None,
+        "mean_error": float(found.error[2]) if np.isfinite(found.error[2]) else None,
         "median": float(np.median(sizes)),
         "p10": found.percentile(10, 2),
         "p90": found.percentile(90, 2),

@@ -4,15 +4,15 @@ import { button, el, errorBox } from "./lib/dom.js";
 import { defineWidget } from "./lib/widget.js";
 import { buildControls } from "./neighborhood/controls.js";
 import { growthPicture, sharePicture } from "./neighborhood/growth.js";
-import { facts, remark, sentence, statusLine } from "./neighborhood/head.js";
+import { facts, reachWords, reachedHubs, remark, sentence, statusLine } from "./neighborhood/head.js";
 import { hubsPicture, saturationPicture, sizesPicture } from "./neighborhood/seeds.js";
 import css from "./neighborhood/style.css";
-import { accessCells, definitions, hopTables, memoryPicture } from "./neighborhood/tables.js";
+import { accessCells, definitions, hopTables, memoryPicture, partCells } from "./neighborhood/tables.js";
 import { treeSummary, treeView } from "./neighborhood/tree.js";
-import { bytes, hops, int, plural, short } from "./neighborhood/words.js";
+import { bytes, hops, int, plural, share, short } from "./neighborhood/words.js";
 
 const NARROW = 720;
-const ALL_PARTS = ["head", "tree", "sizes", "saturation", "hubs", "access", "component"];
+const ALL_PARTS = ["head", "tree", "reach", "sizes", "saturation", "hubs", "access", "parts", "component"];
 
 /** A section with a title, a line under it, and a place for its picture. */
 function section(title, sub = "") {
@@ -40,10 +40,10 @@ function layout(model) {
     access: section("Irregular access", "how unevenly the graph is read, and what that does to caches and threads"),
     words: el("dl", {}),
   };
-  const { graph } = model;
-  const about = [graph.symmetric ? "undirected: every edge stands in both directions" : "a node reads its in-neighbours", graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"];
+  at.reached = el("div", { class: "nx-row nx-reached" });
+  at.parts = { body: el("div", { class: "nx-parts" }) };
   at.top = el("div", { class: "nx-top" }, el("h2", {}, "Neighbourhood explorer"), at.status);
-  at.about = el("div", { class: "nx-sub" }, `${graph.name}, ${about.join(", ")}`);
+  at.about = el("div", { class: "nx-sub" });
   return at;
 }
 
@@ -69,9 +69,15 @@ function asker({ connection, model, at, redraw }) {
   };
 }
 
+function aboutWords(graph) {
+  const reads = graph.symmetric ? "undirected: every edge stands in both directions" : "a node reads its in-neighbours";
+  return `${graph.name}, ${reads}, ${graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"}`;
+}
+
 function drawHead(model, at, ask, width) {
   const { result, settings, graph } = model;
   at.line.show(model);
+  at.about.textContent = aboutWords(graph);
   model.controls.show(settings);
   if (!result) return;
   at.say.replaceChildren(...sentence(model));
@@ -104,6 +110,13 @@ function drawTree(model, at, ask, width) {
   if (focused) at.tree.body.querySelector(".nx-node")?.focus();
 }
 
+/** At which hop the graph is reached, and when each hub comes in. */
+function drawReach(model, at, ask) {
+  const found = model.details.reach;
+  at.share.under.textContent = found && !found.error ? reachWords(found, model.graph) : "unique nodes within the hop ÷ all nodes";
+  at.reached.replaceChildren(...(found && !found.error && found.hubs.length ? [el("span", { class: "nx-sub" }, "The largest hubs, and the hop at which these seeds reach them:"), ...reachedHubs(found, ask.takeSeed)] : []));
+}
+
 /** The sections that come later: each shows its picture, its error, or that it is being measured. */
 function drawDetail(name, model, at, ask, width) {
   const found = model.details[name];
@@ -113,12 +126,14 @@ function drawDetail(name, model, at, ask, width) {
   else if (!found) place.replaceChildren(el("p", { class: "nx-sub nx-waiting" }, "being measured …"));
   else if (found.error) place.replaceChildren(errorBox(found.error));
   else if (name === "sizes") {
-    at.sizes.under.textContent = `${plural(found.num_seeds, "random seed")}, all neighbours; click a bar to take a seed from it`;
+    const sure = found.mean_error === null ? "" : `; mean ${int(found.mean)}${found.mean_error ? ` ± ${int(found.mean_error)} (95%)` : ""} over all ${int(found.num_population)} nodes`;
+    at.sizes.under.textContent = `${plural(found.num_seeds, "random seed")}, all neighbours${sure}; click a bar to take a seed from it`;
     place.replaceChildren(sizesPicture(half, found, ask.takeSeed));
   } else if (name === "saturation") {
     at.saturation.under.textContent = `random seeds; mean of ${plural(found.num_orders, "batch", "batches")} a size, ${int(found.num_batches)} where sampled${model.settings.choice === "random" ? "" : "; a ring marks the chosen seeds"}`;
     if (model.result) place.replaceChildren(saturationPicture(half, found, model));
   } else if (name === "hubs") place.replaceChildren(hubsPicture(width, found));
+  else if (name === "parts") place.replaceChildren(...(model.details.access && !model.details.access.error ? [el("div", { class: "nx-cells nx-half" }, partCells(found, model.details.access))] : []));
   else place.replaceChildren(el("div", { class: "nx-cells" }, accessCells(found, model.graph)));
 }
 
@@ -136,7 +151,9 @@ export default defineWidget({
       if (dirty.has("head")) drawHead(model, at, ask, room);
       if (dirty.has("head") || dirty.has("component")) at.facts.replaceChildren(...facts(model));
       if (dirty.has("tree")) drawTree(model, at, ask, room);
-      for (const name of ["sizes", "hubs", "access", "saturation"]) if (dirty.has(name)) drawDetail(name, model, at, ask, room);
+      if (dirty.has("reach")) drawReach(model, at, ask);
+      if (dirty.has("access")) dirty.add("parts");
+      for (const name of ["sizes", "hubs", "access", "parts", "saturation"]) if (dirty.has(name)) drawDetail(name, model, at, ask, room);
       dirty.clear();
       root.dataset.status = model.status;
       root.dataset.depth = model.settings.depth;
@@ -152,6 +169,8 @@ export default defineWidget({
     root.classList.add("nx");
     at.tree.node.classList.add("nx-tree");
     at.tree.node.prepend(el("div", { class: "nx-action" }, button("Draw again", { label: "Draw another sample of the tree", onClick: ask.drawAgain, kind: "nx-small" })));
+    at.hubs.node.append(at.reached);
+    at.access.node.append(at.parts.body);
     root.append(
       at.top, at.about, at.say, at.remark, at.trouble, at.facts, model.controls.node,
       el("div", { class: "nx-main" }, at.growth.node, at.share.node), at.tables, at.memory.node, at.tree.node,
@@ -169,10 +188,14 @@ export default defineWidget({
         if (body.settings || body.status || body.result) ["head", "saturation"].forEach((part) => dirty.add(part));
         if (body.stopped !== undefined && body.stopped !== model.stopped) {
           model.stopped = body.stopped;
-          ["sizes", "hubs", "access"].forEach((part) => dirty.add(part));
+          ["sizes", "hubs", "access", "parts"].forEach((part) => dirty.add(part));
         }
         if (body.busy) { Object.assign(model.busy, body.busy); dirty.add("head"); }
-        for (const [name, value] of Object.entries(body.details ?? {})) { model.details[name] = value; dirty.add(name); }
+        for (const [name, value] of Object.entries(body.details ?? {})) {
+          model.details[name] = value;
+          dirty.add(name);
+          if (name === "component" && value.symmetric !== undefined) { model.graph.symmetric = value.symmetric; dirty.add("head"); }
+        }
       },
       resize(now) { room = now; ALL_PARTS.forEach((part) => dirty.add(part)); },
       draw,

@@ -3,7 +3,7 @@ import { button, el } from "../lib/dom.js";
 import { seconds } from "../lib/format.js";
 import { fanouts, hops, int, ordinal, plural, share, short } from "./words.js";
 
-const NAMES = { sizes: "sizes of single seeds", hubs: "hubs", saturation: "batch sizes", access: "access", component: "components" };
+const NAMES = { sizes: "sizes of single seeds", hubs: "hubs", saturation: "batch sizes", access: "access", component: "components", reach: "reach", parts: "parts" };
 
 /**
  * The line at the right of the title: what is measured, how far, and what one can do about it. Its nodes stay, so that
@@ -36,7 +36,8 @@ export function statusLine({ onCancel, onAgain }) {
 function statusOf({ status, result, busy, trouble }) {
   if (trouble) return ["failed", "last numbers kept", null];
   if (!result) return ["estimating", "measuring the first batch", 0];
-  if (status === "estimating") return [status, `${result.measured === 1 ? "first batch shown" : "mean so far"}, ${result.measured} of ${batchesOf(result)}`, result.measured / result.num_batches];
+  if (status === "estimating") return [status, `${["estimate shown", "first batch shown"][result.measured] ?? "mean so far"}, ${result.measured} of ${batchesOf(result)}`, result.measured / result.num_batches];
+  if (status === "cancelled" && result.measured === 0) return [status, "estimate, no batch measured", null];
   if (status === "cancelled") return [status, `mean of ${result.measured} of ${batchesOf(result)}`, null];
   const batches = plural(result.measured, "batch", "batches");
   const [name, progress] = Object.entries(busy).find(([, value]) => value) ?? [];
@@ -81,6 +82,23 @@ export function remark({ result, graph }) {
   const them = result.num_seeds === 1 ? "This seed has" : "These seeds have";
   if (graph.num_edges === 0) return "The graph has no edges, so nothing is read beyond the seeds.";
   return graph.symmetric ? `${them} no neighbours: nothing is read beyond the seeds.` : `${them} no in-edges, so nothing is read beyond the seeds. For messages both ways: graph.to_undirected().`;
+}
+
+/** At which hop how much of the graph is reached with all neighbours. */
+export function reachWords(reach, graph) {
+  const found = reach.nodes.at(-1);
+  const last = reach.nodes.length - 1;
+  const parts = reach.hops.filter(([, hop]) => hop !== null).map(([part, hop]) => `${share(part)} of the graph at ${hop === 0 ? "the seeds" : `hop ${hop}`}`);
+  const whole = found === graph.num_nodes ? "the whole graph" : `all that can be reached (${short(found)}, ${share(found / graph.num_nodes)})`;
+  parts.push(reach.is_complete ? `${whole} at ${last === 0 ? "the seeds" : `hop ${last}`}` : `${share(found / graph.num_nodes)} at hop ${last}, and more beyond`);
+  return `${reach.num_seeds === 1 ? "This seed reaches" : `These ${int(reach.num_seeds)} seeds reach`} ${parts.join(", ")}.`;
+}
+
+/** The largest hubs, each with the hop at which it comes in; a click makes it the seed. */
+export function reachedHubs(reach, onSeed) {
+  return reach.hubs.map(([node, label, degree, hop]) => button(`${label}: ${short(degree)}, ${hop === null ? "not reached" : hop === 0 ? "a seed" : `hop ${hop}`}`, {
+    label: `${label}, ${plural(degree, "neighbour")}, ${hop === null ? "not reached" : hop === 0 ? "a seed itself" : `reached at hop ${hop}`}: make it the seed`, onClick: () => onSeed(node), kind: "nx-small",
+  }));
 }
 
 /** The key figures of the graph. */

@@ -9,12 +9,29 @@ const swatch = (color) => el("i", { class: "nx-swatch", style: { background: col
 
 const WIDTHS = { Hop: 6, "Tree slots": 15, "Unique nodes": 17, Edges: 14, "Share of graph": 14, Redundancy: 17, "Feature bytes": 17 };
 
+/** How sure a number of unique nodes is: the batches' percentiles, or the bounds of an estimate. */
+function spreadOf(growth, hop, result) {
+  const [low, high, error] = [int(growth.low[hop]), int(growth.high[hop]), growth.error[hop]];
+  if (result.measured === 0) return growth.low[hop] === growth.high[hop] ? "of one batch" : `estimate for one batch; it lies between ${low} and ${high}`;
+  const mean = error === null ? "" : `mean ${int(growth.nodes[hop])} ± ${int(error)} (95%); `;
+  return `${mean}10th to 90th percentile of the batches: ${low} to ${high}`;
+}
+
+/** The error of the unique nodes at the chosen depth, behind the caption. */
+function errorWords(growth, depth, result) {
+  const error = growth.error[depth];
+  if (result.measured === 0) return error === 0 ? " exact for one batch" : " estimate";
+  if (error === null) return "";
+  const ratio = (100 * error) / Math.max(growth.nodes[depth], 1);
+  return error === 0 ? " exact" : ` unique nodes ± ${ratio < 0.1 ? ratio.toPrecision(1) : ratio.toFixed(1)}% (95%)`;
+}
+
 /** One table: hop, tree slots, unique nodes, edges, share, redundancy, bytes. */
-function hopTable(caption, color, growth, { settings, graph, estimated }) {
+function hopTable(caption, color, growth, { settings, graph, result, estimated }) {
   const about = (hop) => (estimated && hop > 0 ? "≈ " : "");
   const heads = ["Hop", "Tree slots", "Unique nodes", "Edges", "Share of graph", "Redundancy", ...(graph.row_bytes ? ["Feature bytes"] : [])];
   const rows = growth.nodes.map((nodes, hop) => {
-    const spread = `10th to 90th percentile of the batches: ${int(growth.low[hop])} to ${int(growth.high[hop])}`;
+    const spread = spreadOf(growth, hop, result);
     const cells = [
       [hop],
       [short(growth.slots[hop])],
@@ -28,7 +45,7 @@ function hopTable(caption, color, growth, { settings, graph, estimated }) {
     return el("tr", { class: hop === settings.depth ? "nx-chosen" : faint }, cells.map(([words, title]) => el("td", { class: "num", title }, words)));
   });
   return el("table", { class: "nx-hops", "aria-label": caption },
-    el("caption", {}, swatch(color), caption),
+    el("caption", {}, swatch(color), caption, el("span", { class: "nx-sub nx-error" }, errorWords(growth, settings.depth, result))),
     el("colgroup", {}, heads.map((head) => el("col", { style: { width: `${WIDTHS[head]}%` } }))),
     el("thead", {}, el("tr", {}, heads.map((head) => el("th", { class: "num", scope: "col" }, head)))),
     el("tbody", {}, rows));
@@ -104,6 +121,25 @@ export function accessCells(access, graph) {
   ];
 }
 
+/** Two more cells: what the order of the rows by part changes, and how evenly the parts are loaded. */
+export function partCells(parts, access) {
+  const less = (before, after) => (before ? `${after > before ? "+" : "−"}${Math.round((100 * Math.abs(before - after)) / before)}%` : "");
+  const row = (words, before, after, title) => pair(words, `${short(before)} → ${short(after)} (${less(before, after)})`, title);
+  const chance = 100 * (1 - 1 / parts.num_parts);
+  return [
+    cell(`Reordered by part, ${parts.num_parts} parts (${parts.method})`, [
+      row("runs of adjacent rows", parts.num_runs, parts.num_runs_by_part, "contiguous reads of a sampled batch, in the order of the ids → part by part"),
+      row("lines of neighbour lists", parts.list_lines, parts.list_lines_by_part, "distinct 64-byte lines, in the order of the ids → part by part"),
+      pair("seeds of one part: rows of its own", share(parts.local_share), "share of the nodes read that lie in the seeds' own part"),
+    ], `A batch of seeds from one part reads ${plural(parts.local_num_nodes, "node")} in ${plural(parts.local_runs, "run")}. Ordered by degree: ${int(access.num_runs_by_degree)} runs.`),
+    cell(`Busiest of ${parts.num_parts} parts ÷ mean`, [
+      pair("edges of the graph", `${parts.graph_imbalance.toFixed(2)} ×`, "edges that the busiest part owns, over the mean"),
+      pair("edges of a sampled batch", `${parts.batch_imbalance.toFixed(2)} ×`, "sampled edges that the busiest part reads, over the mean"),
+      pair("sampled edges between parts", share(parts.cut_share)),
+    ], `Parts that ignore the edges would cut ${chance.toFixed(0)}% of them.`),
+  ];
+}
+
 /** The closing list of definitions. */
 export function definitions({ graph, settings, result }) {
   const used = settings.fanouts.slice(0, settings.depth);
@@ -118,7 +154,8 @@ export function definitions({ graph, settings, result }) {
     ["Unique nodes, edges", "What is read: each node expanded once, at the hop where it first appears. Sampled values are measured, not bounds."],
     ["Redundancy", "Tree slots ÷ unique nodes: how often the average node would be fetched again without sharing."],
     ["Seeds", "Random: all nodes alike, anew for each batch. Hub, median and percentile go by degree. A batch's sampling is drawn 20 times where its seeds are fixed."],
-    ["Estimate", "The first batch, measured, is shown at once and marked ≈; the mean over all batches replaces it. Hover a number for its 10th to 90th percentile. Tree slots of fixed seeds are exact from the start."],
+    ["Estimate", "What is marked ≈ is shown at once: one measured batch, or on a large graph an estimate from the degrees between bounds. The mean over all batches replaces it; ± is its 95% interval. Hover a number for its 10th to 90th percentile. With fixed seeds and all neighbours every number is exact."],
+    ["Parts", "The nodes divided into parts that cut few edges, and renumbered part by part: what is read together then lies together."],
   ];
   return entries.flatMap(([term, words]) => [el("dt", {}, term), el("dd", {}, words)]);
 }

@@ -148,5 +148,5 @@ const dot = (fresh) => svg("svg", { viewBox: "0 0 10 10", width: 10, height: 10,
 export function treeSummary(tree) {
   const slots = tree.slots.map(int).join(" + ");
   const total = tree.slots.reduce((a, b) => a + b, 0);
-  return `Fanouts ${fanouts(tree.fanouts)}: ${slots} = ${plural(total, "slot")} drawn, ${plural(tree.num_nodes, "node")} read. All neighbours: ${short(tree.full_slots)} slots, ${int(tree.full_nodes)} nodes.`;
+  return `Fanouts ${fanouts(tree.fanouts)}: ${slots} = ${plural(total, "slot")} drawn, ${plural(tree.num_nodes, "node")} read. All neighbours: ${tree.full_is_exact ? "" : "≈ "}${short(tree.full_slots)} slots, ${int(tree.full_nodes)} nodes.`;
 }
