@@ -12,7 +12,7 @@ from typing import Any
 from workbench.core.config import RunConfig
 from workbench.core.errors import Findings, InputError
 from workbench.runtime.cluster_files import ClusterFiles
-from workbench.runtime.local_cluster import find_or_start, stop_local
+from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
 
@@ -98,6 +98,7 @@ def _client(address: str) -> Any:
 
 
 def _connect_local(trainers: int, samplers: int, idle_s: float) -> Cluster:
+    check_room(trainers, samplers)
     files = ClusterFiles.of_this_environment()
     address = find_or_start(files, trainers, samplers, idle_s)["address"]
     cluster = at_address(address) or _remember(Cluster(_client(address), owns_client=True, files=files))
@@ -199,9 +200,10 @@ class Cluster:
         Raises
         ------
         InputError
-            Where the cluster is not the local one and has fewer.
+            Where the cluster is not the local one and has fewer, or this machine has no room for so many.
         """
         if self.is_local:
+            check_room(trainers, samplers)
             grow = self.client.scheduler.workbench_scale
             self.client.sync(grow, trainers=trainers, samplers=samplers)
             return

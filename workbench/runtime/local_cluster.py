@@ -13,12 +13,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workbench.core.errors import RunError
+from workbench.core.errors import Findings, RunError
 from workbench.runtime.cluster_files import ClusterFiles
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
+WORKERS_PER_CORE = 8  # more of one kind would only wait for each other, half a gigabyte each
 
 
 class _Detached(subprocess.Popen[bytes]):
@@ -26,6 +27,23 @@ class _Detached(subprocess.Popen[bytes]):
 
     def __del__(self, *_: Any) -> None:
         """Say nothing: Python would warn that it still runs."""
+
+
+def check_room(trainers: int, samplers: int) -> None:
+    """Refuse more local workers than this machine can hold, before anything starts.
+
+    Raises
+    ------
+    InputError
+        Where there would be more than ``WORKERS_PER_CORE`` of a kind for each core.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    findings = Findings("local cluster")
+    for name, wanted in (("trainers", trainers), ("samplers", samplers)):
+        if wanted > WORKERS_PER_CORE * cores:
+            most = f"at most {WORKERS_PER_CORE * cores} on this machine ({WORKERS_PER_CORE} for each of {cores} cores)"
+            findings.add(name, most, wanted, f"{name}={cores}, or connect(address) to a cluster of several machines")
+    findings.raise_if_any()
 
 
 def find_or_start(files: ClusterFiles, trainers: int, samplers: int, idle_s: float) -> dict[str, Any]:
