@@ -105,8 +105,10 @@ class Results:
         return [100 * run["test_accuracy"] for run in self.runs if run["sampler"] == name]
 
     def gap(self, name: str) -> float:
-        """Return the mean's distance to that of the full batch, in points."""
-        return statistics.mean(self.accuracies(name)) - statistics.mean(self.accuracies("full batch"))
+        """Return the mean distance to the full batch of the same rng_seed, in points."""
+        whole = {run["rng_seed"]: run["test_accuracy"] for run in self.runs if run["sampler"] == "full batch"}
+        own = {run["rng_seed"]: run["test_accuracy"] for run in self.runs if run["sampler"] == name}
+        return 100 * statistics.mean(own[rng_seed] - whole[rng_seed] for rng_seed in own.keys() & whole.keys())
 
     def cells(self, name: str) -> list[str]:
         """Return mean and deviation, number of runs, and the distance to the full batch."""
