@@ -54,14 +54,18 @@ def test_batches_that_come_too_slowly(num_samplers: int, advice: str) -> None:
 
 def test_communication_and_evaluation() -> None:
     assert find_limit(facts(rank(exchange_s=0.3))).what == "Communication takes 30% of a step"
-    verdict = find_limit(facts(rank(), evaluate_share=0.4, evaluate_every=2))
+    verdict = find_limit(facts(rank(), evaluate_s=12.0, evaluate_every=2, steps_per_epoch=9))
     assert verdict.what == "Exact inference takes 40% of the time"
+    assert verdict.where == "The whole graph is evaluated after every 2 epochs: 12 s beside 18 s of steps."
     assert "evaluate_every=4" in verdict.advice
 
 
 def test_a_run_that_computes_is_well() -> None:
-    verdict = find_limit(facts(rank(compute_s=0.9)))
+    verdict = find_limit(facts(rank(compute_s=0.9), evaluate_s=2.0, steps_per_epoch=20))
     assert verdict.tone == "done"
+    assert verdict.where.endswith(
+        "hardly any waiting. Exact inference after each epoch takes 2 s beside 20 s of steps."
+    )
     assert verdict.what.startswith("The model's arithmetic: 90%")
 
 
@@ -69,4 +73,6 @@ def test_the_dearest_limit_is_told() -> None:
     """A rank late by a fifth of a step matters less than evaluation that takes half of the time."""
     ranks = (rank(0, wait_for_rank_s=0.2), rank(1))
     assert find_limit(facts(*ranks)).what.startswith("Rank 1 is late")
-    assert find_limit(facts(*ranks, evaluate_share=0.5)).what == "Exact inference takes 50% of the time"
+    assert (
+        find_limit(facts(*ranks, evaluate_s=20.0, steps_per_epoch=20)).what == "Exact inference takes 50% of the time"
+    )

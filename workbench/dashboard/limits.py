@@ -6,15 +6,17 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from workbench.core.units import format_seconds
+from workbench.dashboard.panels.phases import WORTH_TELLING
 from workbench.dashboard.words import listed, milliseconds, percent
 
-SHARE = 0.15  # of a step: what is less does not limit it
+SHARE = 0.15  # of a step, or of the time: what is less does not limit it
 MIN_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankFacts:
-    """Median seconds of a rank's last steps; ``supply_s`` is the making of one batch, wherever that is done."""
+    """Mean seconds of a rank's last steps; ``supply_s`` is the making of one batch, wherever that is done."""
 
     rank: int
     part: int | None = None
@@ -31,13 +33,25 @@ class RankFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of the last steps; ``evaluate_share`` is the part of training spent in exact inference."""
+    """What is known of the last steps: ``waiting`` in words, ``evaluate_s`` seconds of one exact inference."""
 
     ranks: tuple[RankFacts, ...] = ()
     num_steps: int = 0
     num_samplers: int = 0
-    evaluate_share: float = 0.0
+    waiting: str = "hardly any waiting"
+    evaluate_s: float = 0.0
     evaluate_every: int = 1
+    steps_per_epoch: int = 0
+
+    @property
+    def train_s(self) -> float:
+        """Return the seconds of steps from one exact inference to the next, at the pace of the last steps."""
+        return self.evaluate_every * self.steps_per_epoch * max((r.step_s for r in self.ranks), default=0.0)
+
+    @property
+    def evaluate_share(self) -> float:
+        """Return the part of the time spent in exact inference; 0 where that happens only at the end."""
+        return self.evaluate_s / (self.evaluate_s + self.train_s) if self.train_s > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +73,7 @@ def find_limit(facts: Facts) -> Verdict:
         return Verdict(
             tone="",
             what="Not known yet",
-            where=f"It is measured over the last steps, from step {MIN_STEPS} on.",
+            where=f"It is measured over the last steps, from step {MIN_STEPS + 1} on.",
             advice="Nothing.",
         )
     rules = (_late_rank, _slow_batches, _communication, _evaluation)
@@ -160,28 +174,37 @@ def _communication(facts: Facts) -> Verdict | None:
 
 
 def _evaluation(facts: Facts) -> Verdict | None:
-    if facts.evaluate_share < 2 * SHARE:
+    if facts.evaluate_share < SHARE:
         return None
-    every = facts.evaluate_every
-    often = "each epoch" if every == 1 else f"every {every} epochs"
     return Verdict(
         tone="warn",
         what=f"Exact inference takes {percent(facts.evaluate_share)} of the time",
-        where=f"The whole graph is evaluated after {often}."
-        if every == 1
-        else f"The whole graph is evaluated {often}.",
-        advice=f"Evaluate more rarely: evaluate_every={max(2, 2 * every)}.",
+        where=f"The whole graph is evaluated after {_often(facts)}: {_evaluation_times(facts)}.",
+        advice=f"Evaluate more rarely: evaluate_every={max(2, 2 * facts.evaluate_every)}.",
         cost=facts.evaluate_share,
     )
+
+
+def _often(facts: Facts) -> str:
+    every = facts.evaluate_every
+    return "each epoch" if every == 1 else f"every {every} epochs"
+
+
+def _evaluation_times(facts: Facts) -> str:
+    return f"{format_seconds(facts.evaluate_s)} beside {format_seconds(facts.train_s)} of steps"
 
 
 def _arithmetic(facts: Facts) -> Verdict:
     rank = max(facts.ranks, key=lambda r: r.compute_s)
     share = percent(rank.compute_s / rank.step_s)
-    times = f"{milliseconds(rank.compute_s)} of {milliseconds(rank.step_s)} a step"
+    where = (
+        f"{milliseconds(rank.compute_s)} of {milliseconds(rank.step_s)} a step on rank {rank.rank}; {facts.waiting}."
+    )
+    if facts.evaluate_share >= WORTH_TELLING:
+        where += f" Exact inference after {_often(facts)} takes {_evaluation_times(facts)}."
     return Verdict(
         tone="done",
         what=f"The model's arithmetic: {share} of a step is forward, backward and update",
-        where=f"{times} on rank {rank.rank}; nothing waits long.",
+        where=where,
         advice="Nothing is wrong. More trainers, more threads or a smaller model make it faster.",
     )

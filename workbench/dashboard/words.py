@@ -24,6 +24,12 @@ def median(values: Iterable[float]) -> float | None:
     return statistics.median(found) if found else None
 
 
+def mean(values: Iterable[float]) -> float | None:
+    """Return the mean, or None of nothing."""
+    found = list(values)
+    return statistics.fmean(found) if found else None
+
+
 def recent(values: Sequence[Any], value: Any, limit: int = RECENT) -> tuple[Any, ...]:
     """Return the last values with one more, at most `limit`."""
     return (*values[-(limit - 1) :], value)

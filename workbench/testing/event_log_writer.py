@@ -80,6 +80,7 @@ class EventLog:
         self._supply_free_s = [0.0] * scenario.trainers
         self._epoch_losses: list[float] = []
         self._rank_free_s = [0.0] * scenario.trainers
+        self._between: list[list[Any]] = []  # spans of evaluation and checkpoint, told with the step that follows
 
     def tell(self, kind: str, *, of: int = RUN, time_s: float | None = None, **data: Any) -> None:
         """Append an event of a rank (`of`) or of the run; its fields must be those of its kind."""
@@ -136,6 +137,7 @@ class EventLog:
         )
         self._supply_free_s = [self.time_s] * scenario.trainers
         self._rank_free_s = [self.time_s] * scenario.trainers
+        self._between = []
 
     def steps(self, first: int, last: int, *, told_by: Iterable[int] | None = None) -> None:
         """Tell of steps, with the ends of their epochs; `told_by` names the ranks that still tell."""
@@ -164,6 +166,7 @@ class EventLog:
                 pid=5000 + rank,
             )
             spans = [
+                *self._between,
                 *plan["spans"],
                 ["wait_for_rank", plan["ready_s"], arrive_s - plan["ready_s"]],
                 ["all_reduce", arrive_s, self.scenario.all_reduce_s],
@@ -172,6 +175,7 @@ class EventLog:
             self._tell_step(rank, step, epoch, spans, end_s)
             self._rank_free_s[rank] = end_s
         self.time_s = arrive_s + self.scenario.all_reduce_s + 0.004
+        self._between = []
 
     def _plan(self, rank: int) -> dict[str, Any]:
         """Return what a rank does until it is ready for the sum over ranks; its next batch is made meanwhile."""
@@ -198,7 +202,7 @@ class EventLog:
         loss = 0.55 + 2.6 * np.exp(-step / 10) + 0.9 * np.exp(-step / 80) + self._rng.normal(0, 0.03)
         loss = 50.0 if step == scenario.spike_step else float(loss)
         self._epoch_losses.append(loss)
-        waited = spans[0][2] > 0.02
+        waited = any(phase == "wait_for_batch" and length > 0.02 for phase, _, length in spans)
         nodes = int(self._jitter(30_000))
         moved = {"gather": nodes * 2048, "all_reduce": 292_154 * 4, "all_reduce_modelled": 292_154 * 4, "control": 24}
         self.tell(
@@ -219,6 +223,7 @@ class EventLog:
 
     def _end_epoch(self, step: int) -> None:
         scenario, epoch = self.scenario, step // self.scenario.steps_per_epoch
+        self._between = [["evaluate", self.time_s, scenario.evaluate_s]]
         self.time_s += scenario.evaluate_s
         accuracy = 0.82 - 0.30 * float(np.exp(-epoch / 1.8))
         self.tell(
@@ -233,6 +238,7 @@ class EventLog:
             bytes={"gather": 61_440_000 * scenario.steps_per_epoch * scenario.trainers},
         )
         self._epoch_losses = []
+        self._between.append(["checkpoint", self.time_s, 0.02])
         self.time_s += 0.02
         self.checkpoint(step)
         self._rank_free_s = [self.time_s] * scenario.trainers

@@ -14,14 +14,15 @@ from workbench.core.events import Event
 from workbench.core.params import param
 from workbench.core.phases import Phase
 from workbench.dashboard.base import PANELS, Panel
+from workbench.dashboard.panels import phases
 from workbench.dashboard.panels.phases import phase_name
-from workbench.dashboard.words import percent, rank_name, sampler_name
+from workbench.dashboard.service import with_service
+from workbench.dashboard.steps import BETWEEN_STEPS
+from workbench.dashboard.words import counted, rank_name, sampler_name
 
 PHASES = tuple(phase.value for phase in Phase)
 _INDEX = {phase: index for index, phase in enumerate(PHASES)}
 _IDLE = frozenset(phase.value for phase in Phase if phase.group == "idle")
-_WAITS = {Phase.WAIT_FOR_BATCH.value: "batches", Phase.WAIT_FOR_RANK.value: "other ranks"}
-WORTH_TELLING = 0.05  # of the time
 LaneKey = tuple[str, int]  # ("rank", 0), ("sampler", 2), ("thread", 0): a rank's own sampling thread
 Spans = tuple[tuple[str, float, float], ...]
 
@@ -42,6 +43,8 @@ class GanttState:
     serves: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))  # sampler -> rank, -1: several
     failed: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))  # rank -> time of its failure
     last_step: int = 0
+    between: tuple[Work, ...] = ()  # of each rank, the last evaluation and checkpoint, told with the step after them
+    phases: phases.PhasesState = field(default_factory=phases.PhasesState)
     outdated: bool = False  # a new gang has started and not finished a step: this is what was before
 
 
@@ -55,28 +58,35 @@ class GanttPanel(Panel[GanttState]):
 
     num_steps: int = param(6, help="steps shown", minimum=1, maximum=20)
     max_work: int = param(48, help="lanes times steps shown, at most", minimum=8)
-    kinds: ClassVar[frozenset[str]] = frozenset({"gang_starting", "step_finished", "batch_sampled", "rank_failed"})
+    kinds: ClassVar[frozenset[str]] = phases.KINDS | {"step_finished", "rank_failed"}
 
     def initial(self) -> GanttState:
         return GanttState()
 
     def reduce(self, state: GanttState, event: Event) -> GanttState:
+        if event.kind in phases.KINDS:
+            state = dataclasses.replace(state, phases=phases.reduce_phases(state.phases, event))
         match event.kind:
+            case "step_completed" | "rank_ready":
+                return state
             case "gang_starting":
                 return dataclasses.replace(state, outdated=True)
             case "rank_failed":
                 failed = MappingProxyType({**state.failed, event.rank: event.time_s})
                 return dataclasses.replace(state, failed=failed)
         if state.outdated:
-            state = GanttState()
+            state = GanttState(phases=state.phases)
         data = event.data
         lane: LaneKey = ("rank", event.rank)
         if event.kind == "batch_sampled":
             sampler = data["sampler"]
             lane = ("sampler", sampler) if sampler >= 0 else ("thread", event.rank)
-            state = _note_service(state, sampler, event.rank)
+            state = dataclasses.replace(state, serves=with_service(state.serves, sampler, event.rank))
         spans = tuple((phase, start, duration) for phase, start, duration in data["spans"])
         work = Work(lane=lane, step=data["step"], rank=event.rank, spans=spans)
+        if any(phase in BETWEEN_STEPS for phase, _, _ in spans):
+            others = tuple(item for item in state.between if item.rank != event.rank)
+            state = dataclasses.replace(state, between=(*others, work))
         return self._trimmed(state, (*state.work, work))
 
     def _trimmed(self, state: GanttState, work: tuple[Work, ...]) -> GanttState:
@@ -94,6 +104,7 @@ class GanttPanel(Panel[GanttState]):
         failed = {str(rank): round(time_s - window[1], 4) for rank, time_s in state.failed.items()}
         return {
             "line": _line(state),
+            "before": _before(state, steps),
             "phases": [{"phase": phase, "name": phase_name(phase), "idle": phase in _IDLE} for phase in PHASES],
             "lanes": shown,
             "length_s": round(window[1] - window[0], 4),
@@ -102,13 +113,6 @@ class GanttPanel(Panel[GanttState]):
             "failed": failed,
             "outdated": state.outdated or bool(failed),
         }
-
-
-def _note_service(state: GanttState, sampler: int, rank: int) -> GanttState:
-    if sampler < 0 or state.serves.get(sampler, rank) == rank == state.serves.get(sampler):
-        return state
-    served = rank if state.serves.get(sampler, rank) == rank else -1
-    return dataclasses.replace(state, serves=MappingProxyType({**state.serves, sampler: served}))
 
 
 def _lanes(state: GanttState) -> list[LaneKey]:
@@ -125,7 +129,7 @@ def _lanes(state: GanttState) -> list[LaneKey]:
 
 
 def _window(spans: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
-    inside = [span for span in spans if span[0] not in (Phase.EVALUATE, Phase.CHECKPOINT)] or list(spans)
+    inside = [span for span in spans if span[0] not in BETWEEN_STEPS] or list(spans)
     if not inside:
         return 0.0, 0.0
     return min(start for _, start, _ in inside), max(start + duration for _, start, duration in spans)
@@ -167,21 +171,23 @@ def _step(state: GanttState, step: int, lanes: list[LaneKey], start_s: float) ->
     }
 
 
+def _before(state: GanttState, steps: list[int]) -> list[dict[str, Any]]:
+    """Return evaluation and checkpoint before the steps that are shown: seconds of the rank that took longest."""
+    gone = [item for item in state.between if steps and item.step < steps[0]]
+    longest: dict[str, tuple[float, int]] = {}
+    for item in gone:
+        for phase in BETWEEN_STEPS:
+            seconds = sum(duration for name, _, duration in item.spans if name == phase)
+            longest[phase] = max(longest.get(phase, (0.0, 0)), (seconds, item.step))
+    return [
+        {"phase": str(phase), "name": phase_name(phase), "seconds": round(seconds, 4), "step": step}
+        for phase, (seconds, step) in sorted(longest.items(), reverse=True)
+        if seconds > 0
+    ]
+
+
 def _line(state: GanttState) -> str:
-    """Say who waits for what, for the two that wait longest."""
-    waits: dict[tuple[int, str], float] = {}
-    lengths: dict[int, float] = {}
-    for item in state.work:
-        if item.lane[0] != "rank":
-            continue
-        for phase, _, duration in item.spans:
-            lengths[item.rank] = lengths.get(item.rank, 0.0) + duration
-            if phase in _WAITS:
-                key = (item.rank, phase)
-                waits[key] = waits.get(key, 0.0) + duration
-    if not lengths:
+    """Say who waits for what, over the same steps as every other sentence about waiting."""
+    if not state.phases.num_steps:
         return "no step finished yet"
-    shares = {key: seconds / lengths[key[0]] for key, seconds in waits.items() if lengths[key[0]] > 0}
-    longest = sorted((key for key in shares if shares[key] >= WORTH_TELLING), key=lambda key: -shares[key])[:2]
-    told = [f"rank {rank} waits {percent(shares[rank, phase])} for {_WAITS[phase]}" for rank, phase in longest]
-    return ", ".join(told) or "no rank waits"
+    return f"{phases.waiting_words(state.phases)}, in the last {counted(state.phases.num_steps, 'step')}"

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from workbench.core.events import Event
 from workbench.dashboard.base import PANELS, Panel
+from workbench.dashboard.service import SEVERAL, with_service
 from workbench.dashboard.steps import STEP_COMPLETED, StepRecord
 from workbench.dashboard.words import percent, rank_name, sampler_name
 
@@ -35,6 +36,7 @@ class Process:
 class MemoryState:
     processes: Mapping[Key, Process] = field(default_factory=lambda: MappingProxyType({}))
     rings: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
+    serves: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))  # sampler -> rank
 
 
 @PANELS.register("memory")
@@ -42,7 +44,7 @@ class MemoryState:
 class MemoryPanel(Panel[MemoryState]):
     """Resident memory against its limit, load, and the batches that wait for each rank."""
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"resources_measured", STEP_COMPLETED})
+    kinds: ClassVar[frozenset[str]] = frozenset({"resources_measured", "batch_sampled", STEP_COMPLETED})
 
     def initial(self) -> MemoryState:
         return MemoryState()
@@ -54,6 +56,9 @@ class MemoryPanel(Panel[MemoryState]):
             known = {rank: (filled or 0, slots) for rank, (filled, slots) in rings.items() if slots is not None}
             return dataclasses.replace(state, rings=MappingProxyType(known))
         data = event.data
+        if event.kind == "batch_sampled":
+            serves = with_service(state.serves, data["sampler"], event.rank)
+            return state if serves is state.serves else dataclasses.replace(state, serves=serves)
         key = (data["role"], data["index"])
         before = state.processes.get(key)
         process = Process(
@@ -65,16 +70,17 @@ class MemoryPanel(Panel[MemoryState]):
 
     def view(self, state: MemoryState) -> Mapping[str, Any]:
         order = sorted(state.processes, key=lambda key: (key[0] != "trainer", key[1]))
-        rows = [_row(state.processes[key], state.rings) for key in order]
+        rows = [_row(state, state.processes[key]) for key in order]
         return {"line": _line(rows), "rows": rows}
 
 
-def _row(process: Process, rings: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+def _row(state: MemoryState, process: Process) -> dict[str, Any]:
     is_rank = process.role == "trainer"
-    ring = rings.get(process.index) if is_rank else None
+    ring = state.rings.get(process.index) if is_rank else None
     row = {name: getattr(process, name) for name in ("role", "index", "worker", "rss_bytes", "peak_bytes")}
     return {
         **row,
+        "rank": process.index if is_rank else state.serves.get(process.index, SEVERAL),
         "name": rank_name(process.index) if is_rank else sampler_name(process.index, process.index),
         "limit_bytes": process.limit_bytes,
         "share": process.rss_bytes / process.limit_bytes if process.limit_bytes else None,

@@ -243,7 +243,10 @@ def _step_figure(state: ProgressState) -> dict[str, Any]:
         detail = f"{counted(again, 'step')} run again"
     elif state.steps_per_epoch:
         done = state.step - (state.epoch - 1) * state.steps_per_epoch
-        detail = f"epoch {state.epoch} of {state.num_epochs}, step {done:,} of {state.steps_per_epoch:,}"
+        if done == 0 and state.step:
+            detail = f"epoch {state.epoch - 1} of {state.num_epochs} done"
+        else:
+            detail = f"epoch {state.epoch} of {state.num_epochs}, step {done:,} of {state.steps_per_epoch:,}"
     else:
         detail = "not started"
     return figure("Step", f"{state.step:,}", unit=unit, detail=detail, hint=hint)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from workbench.core.events import TERMINAL_KINDS, Event
 from workbench.core.params import param
@@ -22,7 +23,10 @@ MOSTLY = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputState:
+    """``series`` holds single steps, ``smooth`` the median of the 20 up to each: the line, whose end is "now"."""
+
     series: Series = field(default_factory=Series)
+    smooth: Series = field(default_factory=Series)
     superseded: Series = field(default_factory=Series)
     recent: tuple[float, ...] = ()
     standing: bool = True
@@ -40,15 +44,18 @@ class ThroughputPanel(Panel[ThroughputState]):
     )
 
     def initial(self) -> ThroughputState:
-        return ThroughputState(series=Series(capacity=self.capacity), superseded=Series(capacity=self.capacity))
+        empty = Series(capacity=self.capacity)
+        return ThroughputState(series=empty, smooth=empty, superseded=empty)
 
     def reduce(self, state: ThroughputState, event: Event) -> ThroughputState:
         match event.kind:
             case "step_completed":
                 return _add_step(state, event.data["record"])
             case "run_restarting":
-                series, after = state.series.rewound(event.data["from_step"])
-                return dataclasses.replace(state, series=series, superseded=after, standing=True)
+                step = event.data["from_step"]
+                smooth, after = state.smooth.rewound(step)
+                series = state.series.rewound(step)[0]
+                return dataclasses.replace(state, series=series, smooth=smooth, superseded=after, standing=True)
         if event.kind in TERMINAL_KINDS:
             return dataclasses.replace(state, ended=True)
         return dataclasses.replace(state, standing=event.kind not in ("run_started", "run_resumed"))
@@ -61,7 +68,7 @@ class ThroughputPanel(Panel[ThroughputState]):
         return {
             "line": "no step finished yet" if now is None else f"{shown} seeds/s",
             "figure": figure("Throughput", shown, unit="seeds/s", detail=detail, tone=tone, hint=hint),
-            "points": state.series.points(),
+            "points": _points(state, now),
             "superseded": state.superseded.points(),
             "last": now,
         }
@@ -71,9 +78,19 @@ def _add_step(state: ThroughputState, record: StepRecord) -> ThroughputState:
     if record.duration_s <= 0:
         return state
     rate = record.num_seeds / record.duration_s
-    return dataclasses.replace(
-        state, series=state.series.add(record.step, rate), recent=recent(state.recent, rate), standing=False
-    )
+    rates = recent(state.recent, rate)
+    smooth = state.smooth.add(record.step, median(rates) or rate)
+    series = state.series.add(record.step, rate)
+    return dataclasses.replace(state, series=series, smooth=smooth, recent=rates, standing=False)
+
+
+def _points(state: ThroughputState, now: float | None) -> npt.NDArray[np.float32]:
+    """Return the median of 20 steps between the least and the greatest single step; the last point is now."""
+    points = state.smooth.points()
+    points[:, 2:] = state.series.points()[:, 2:]
+    if len(points) and now is not None:
+        points[-1, 1] = now
+    return points
 
 
 def _change(state: ThroughputState, now: float | None) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from workbench.dashboard.panels import phases
 from workbench.dashboard.panels.metrics import title
 from workbench.dashboard.panels.progress import STATUS
 from workbench.dashboard.steps import STEP_COMPLETED, StepRecord
-from workbench.dashboard.words import clipped, counted, median, recent
+from workbench.dashboard.words import clipped, counted, mean, recent
 
 TRACEBACK_CHARACTERS = 4000
 LOG_CHARACTERS = 2000
@@ -37,7 +37,8 @@ class VerdictState:
     num_ready: int = 0
     step: int = 0
     elapsed_s: float = 0.0
-    evaluate_s: float = 0.0
+    evaluate_s: tuple[float, ...] = ()
+    steps_per_epoch: int = 0
     best: tuple[str, float, int] | None = None
     failure: Event | None = None
     failed_step: int = 0
@@ -52,7 +53,7 @@ class VerdictPanel(Panel[VerdictState]):
     """The one thing to know: what limits the run, or what went wrong, where, and what to do."""
 
     kinds: ClassVar[frozenset[str]] = (
-        frozenset(STATUS) | phases.KINDS | {"epoch_finished", "rank_failed", "resources_measured"}
+        frozenset(STATUS) | phases.KINDS | {"train_started", "epoch_finished", "rank_failed", "resources_measured"}
     )
 
     def initial(self) -> VerdictState:
@@ -90,6 +91,10 @@ def _gang_starting(state: VerdictState, event: Event) -> VerdictState:
     )
 
 
+def _train_started(state: VerdictState, event: Event) -> VerdictState:
+    return dataclasses.replace(state, steps_per_epoch=event.data["steps_per_epoch"])
+
+
 def _rank_ready(state: VerdictState, event: Event) -> VerdictState:
     return dataclasses.replace(state, num_ready=state.num_ready + 1)
 
@@ -105,8 +110,8 @@ def _epoch_finished(state: VerdictState, event: Event) -> VerdictState:
     name = next((name for name in data["metrics"] if name.startswith("val_")), next(iter(data["metrics"]), None))
     if name is not None and (best is None or data["metrics"][name] > best[1]):
         best = (name, data["metrics"][name], data["epoch"])
-    seconds = state.evaluate_s + data["evaluate_s"]
-    return dataclasses.replace(state, best=best, evaluate_s=seconds, elapsed_s=data["elapsed_s"])
+    told = recent(state.evaluate_s, data["evaluate_s"], 5) if data["evaluate_s"] else state.evaluate_s
+    return dataclasses.replace(state, best=best, evaluate_s=told, elapsed_s=data["elapsed_s"])
 
 
 def _resources(state: VerdictState, event: Event) -> VerdictState:
@@ -138,6 +143,7 @@ _HANDLERS = {
     "run_created": _created,
     "gang_starting": _gang_starting,
     "rank_ready": _rank_ready,
+    "train_started": _train_started,
     STEP_COMPLETED: _step_completed,
     "epoch_finished": _epoch_finished,
     "resources_measured": _resources,
@@ -170,26 +176,28 @@ def _verdict(state: VerdictState) -> Verdict:
 
 
 def facts_of(state: VerdictState) -> Facts:
-    """Return the medians of the last steps that a verdict rests on."""
+    """Return the means of the last steps that a verdict rests on."""
     known = state.phases
     ranks = tuple(_rank_facts(state, rank) for rank in sorted(known.steps))
     return Facts(
         ranks=ranks,
-        num_steps=min((len(known.steps[rank]) for rank in known.steps), default=0),
+        num_steps=known.num_steps,
         num_samplers=state.config.get("samplers", 0),
-        evaluate_share=state.evaluate_s / state.elapsed_s if state.elapsed_s > 0 else 0.0,
+        waiting=phases.waiting_words(known),
+        evaluate_s=mean(state.evaluate_s) or 0.0,
         evaluate_every=state.config.get("evaluate_every", 1),
+        steps_per_epoch=state.steps_per_epoch,
     )
 
 
 def _rank_facts(state: VerdictState, rank: int) -> RankFacts:
     def seconds(*names: Phase) -> float:
-        return sum(state.phases.median_s(rank, name) for name in names)
+        return sum(state.phases.mean_s(rank, name) for name in names)
 
     return RankFacts(
         rank=rank,
         part=state.phases.parts.get(rank),
-        num_edges=median(state.edges.get(rank, ())) or 0.0,
+        num_edges=mean(state.edges.get(rank, ())) or 0.0,
         step_s=state.phases.step_s(rank),
         wait_for_batch_s=seconds(Phase.WAIT_FOR_BATCH),
         wait_for_rank_s=seconds(Phase.WAIT_FOR_RANK),
