@@ -54,47 +54,32 @@ def _reverse(indptr: np.ndarray, indices: np.ndarray, reverse: np.ndarray) -> No
 
 
 @kernel
-def _has(members: np.ndarray, node: int, part: int) -> bool:
-    return bool((members[node, part >> 6] >> np.uint64(part & 63)) & np.uint64(1))
-
-
-@kernel
-def _choose_greedy(
-    members: np.ndarray, source: int, node: int, left: np.ndarray, loads: np.ndarray, capacity: int
-) -> int:
-    """PowerGraph's rule: a part of both ends, else of the end with more edges to come, else of the other, else any."""
-    best, best_rank = -1, -1
-    source_first = left[source] >= left[node]
-    for part in range(len(loads)):
-        if loads[part] < capacity:
-            at_source, at_node = _has(members, source, part), _has(members, node, part)
-            rank = 2 * at_source + at_node if source_first else at_source + 2 * at_node
-            if rank > best_rank or (rank == best_rank and loads[part] < loads[best]):
-                best, best_rank = part, rank
-    return best
-
-
-@kernel
-def _choose_hdrf(
+def _best_part(
     members: np.ndarray,
     source: int,
     node: int,
-    degrees: np.ndarray,
+    bonus: np.ndarray,
     loads: np.ndarray,
     capacity: int,
-    balance_weight: float,
+    smallest: int,
+    most: int,
+    step: float,
 ) -> int:
-    """Score of a part: ``1 + d(other) / (d(u) + d(v))`` for each end that is there, plus the balance in [0, weight]."""
-    total = degrees[source] + degrees[node]
-    value_source, value_node = 1.0 + degrees[node] / total, 1.0 + degrees[source] / total
-    most, least = loads.max(), loads.min()
-    step = balance_weight / (1.0 + most - least)
-    best, best_value = -1, -1.0
-    for part in range(len(loads)):
-        if loads[part] < capacity:
-            value = (most - loads[part]) * step
-            value += value_source * _has(members, source, part) + value_node * _has(members, node, part)
-            if value > best_value:
+    """Return the part with room of highest value; a tie goes to the smallest part, then to the lower one.
+
+    The value is ``step`` for each edge below the fullest part, and ``bonus[i]``: i is 1 where the source is there, 2
+    where the node is, 3 where both are. The smallest part always has room.
+    """
+    best, best_value = smallest, (most - loads[smallest]) * step
+    for word in range(members.shape[1]):
+        source_bits, node_bits = members[source, word], members[node, word]
+        if source_bits | node_bits == 0:
+            continue
+        for bit in range(min(64, len(loads) - 64 * word)):
+            part = 64 * word + bit
+            which = ((source_bits >> bit) & 1) + 2 * ((node_bits >> bit) & 1)
+            value = (most - loads[part]) * step + bonus[which]
+            if value > best_value and loads[part] < capacity:
                 best, best_value = part, value
     return best
 
@@ -112,21 +97,33 @@ def _stream(
     capacity: int,
     owners: np.ndarray,
 ) -> None:
-    members = np.zeros((len(degrees), (num_parts + 63) >> 6), dtype=np.uint64)
+    """HDRF values an end by ``1 + d(other) / (d(u) + d(v))``, so the end of lower degree more, and balance up to its
+    weight; greedy an end by 2 if it has more edges to come than the other, else by 1, and balance by less than 1.
+    """
+    members = np.zeros((len(degrees), (num_parts + 63) >> 6), dtype=np.int64)
     loads, left = np.zeros(num_parts, dtype=np.int64), degrees.copy()
+    level, smallest, most = 0, 0, 0  # the first part of `level` edges, the least there is; the most there are
+    bonus = np.array([0.0, 0.0, 0.0, 3.0])
     in_pairs = len(reverse) > 0
     for node in order:
         for edge in range(indptr[node], indptr[node + 1]):
             if owners[edge] >= 0:
                 continue
             source = indices[edge]
+            while loads[smallest] > level:
+                smallest += 1
+                if smallest == num_parts:
+                    smallest = 0
+                    level += 1
             if score == GREEDY:
-                part = _choose_greedy(members, source, node, left, loads, capacity)
+                bonus[1] = 2.0 if left[source] >= left[node] else 1.0
             else:
-                part = _choose_hdrf(members, source, node, degrees, loads, capacity, balance_weight)
-            bit = np.uint64(1) << np.uint64(part & 63)
-            members[source, part >> 6] |= bit
-            members[node, part >> 6] |= bit
+                bonus[1] = 1.0 + degrees[node] / (degrees[source] + degrees[node])
+            bonus[2] = 3.0 - bonus[1]
+            step = balance_weight / (1.0 + most - level)
+            part = _best_part(members, source, node, bonus, loads, capacity, smallest, most, step)
+            members[source, part >> 6] |= np.int64(1) << (part & 63)
+            members[node, part >> 6] |= np.int64(1) << (part & 63)
             owners[edge] = part
             loads[part] += 1
             left[source] -= 1
@@ -136,3 +133,4 @@ def _stream(
                 loads[part] += 1
                 left[source] -= 1
                 left[node] -= 1
+            most = max(most, loads[part])

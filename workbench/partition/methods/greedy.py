@@ -14,6 +14,8 @@ from workbench.partition.edge_stream import GREEDY, stream_edges
 if TYPE_CHECKING:
     from workbench.graph import Graph
 
+TIES = 0.5  # below 1: balance decides among parts that are equal else
+
 
 @PARTITIONERS.register("greedy")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,5 +29,5 @@ class Greedy(Partitioner):
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:
         return stream_edges(
-            graph, num_parts, score=GREEDY, balance_weight=0.0, imbalance=self.imbalance, rng_seed=self.rng_seed
+            graph, num_parts, score=GREEDY, balance_weight=TIES, imbalance=self.imbalance, rng_seed=self.rng_seed
         )
