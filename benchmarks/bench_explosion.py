@@ -2,7 +2,8 @@
 
 The two take turns on one thread, on the same seeds, and must give the same numbers; only their ratio is asserted.
 Then all seeds are measured on one thread a core, as the explorer does, and the time to the first numbers, the whole
-time and the bytes of each thread are printed.
+time and the bytes of each thread are printed. Last, the estimate that answers a moved slider at once is timed against
+the measured batch that replaces it, for a seed and for small and large batches.
 
     python benchmarks/bench_explosion.py --scale 20 --seeds 1000
 
@@ -22,10 +23,13 @@ import numpy as np
 from references.bfs_numba import sizes_one_by_one
 
 from workbench.graph import Graph, datasets
+from workbench.sampling.explode import explosion
+from workbench.sampling.explosion_estimate import DegreeProfile, estimate_explosion
 from workbench.sampling.explosion_seeds import random_seeds
 from workbench.sampling.explosion_sizes import iter_seed_sizes, neighborhood_sizes
 
 DEPTH = 3
+FANOUTS = (15, 10, 5)
 SEEDS_A_TURN = 64
 MIN_RATIO = 2.0
 MAX_BYTES_A_NODE = 32
@@ -63,6 +67,18 @@ def whole(graph: Graph, num_seeds: int) -> tuple[float, float, Any]:
     return first, time.perf_counter() - start, found
 
 
+def estimate_turn(graph: Graph, profile: DegreeProfile, num_seeds: int) -> tuple[float, float, float]:
+    """Return the seconds of an estimate and of one measured batch, and the estimate's error in the nodes reached."""
+    seeds = random_seeds(graph, num_seeds, batch=0)
+    start = time.perf_counter()
+    guess = estimate_explosion(graph, seeds, FANOUTS, profile=profile)
+    between = time.perf_counter()
+    truth = explosion(graph, seeds, fanouts=FANOUTS, num_batches=1)
+    end = time.perf_counter()
+    reached, expected = (float(found.all_neighbors.unique_nodes.mean[-1]) for found in (truth, guess))
+    return between - start, end - between, expected / reached - 1
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=int, default=17, help="log2 of the number of nodes")
@@ -82,6 +98,15 @@ def main() -> None:
     print(f"{len(found.sizes):,} seeds, {os.cpu_count()} threads: first numbers {first:.2f} s, all {last:.2f} s")
     print(f"{used:.1f} bytes a node and thread; load {os.getloadavg()[0]:.1f}")
     print(f"mean nodes within {DEPTH} hops {found.mean[DEPTH]:,.0f} ± {found.error[DEPTH]:,.0f} (95%)")
+    profile = DegreeProfile.of(graph)
+    estimate_turn(graph, profile, 1)
+    for num_seeds in (1, 64, 1024, 4096):
+        turns = sorted(estimate_turn(graph, profile, num_seeds) for _ in range(options.rounds))
+        guess, measured, error = turns[len(turns) // 2]
+        print(
+            f"{num_seeds:5,} seeds: estimate {guess * 1e3:.0f} ms, one batch measured {measured * 1e3:.0f} ms, "
+            f"ratio {measured / guess:.0f}; nodes within {DEPTH} hops {error:+.1%}"
+        )
     missed = []
     if ratio < MIN_RATIO:
         missed.append(f"ratio {ratio:.2f}, not {MIN_RATIO}")

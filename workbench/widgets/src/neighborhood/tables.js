@@ -123,7 +123,10 @@ export function accessCells(access, graph) {
 
 /** Two more cells: what the order of the rows by part changes, and how evenly the parts are loaded. */
 export function partCells(parts, access) {
-  const less = (before, after) => (before ? `${after > before ? "+" : "−"}${Math.round((100 * Math.abs(before - after)) / before)}%` : "");
+  const less = (before, after) => {
+    const change = before ? Math.round((100 * (after - before)) / before) : 0;
+    return change === 0 ? "±0%" : `${change > 0 ? "+" : "−"}${Math.abs(change)}%`;
+  };
   const row = (words, before, after, title) => pair(words, `${short(before)} → ${short(after)} (${less(before, after)})`, title);
   const chance = 100 * (1 - 1 / parts.num_parts);
   return [
