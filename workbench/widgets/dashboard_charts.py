@@ -10,6 +10,7 @@ from workbench.widgets.figures import Chart, Line, nice_range, tick_text
 View = Mapping[str, Any]
 CHART_WIDTH = 298.0
 MANY_EPOCHS = 40
+VISIBLE = 0.03  # of the axis: what a range must have to be seen beside a line
 MARK_COLORS = {
     "warn": "var(--wb-mark)",
     "fail": "var(--wb-failed)",
@@ -45,11 +46,13 @@ def loss_chart(views: Mapping[str, View]) -> Chart:
     points = _clamped(shown["points"], y_range)
     before = _line(_clamped(shown["superseded"], y_range), color="var(--wb-ink2)")
     unit = f"{shown['unit']}, " if shown["unit"] else ""
+    room = VISIBLE * (y_range[1] - y_range[0])
+    grey = "; grey: range" if any(high - low > room for _, _, low, high in points) else ""
     last = "" if shown["last"] is None else f"{shown['last']:.3g}"
     return _chart(
         views,
         y_range=y_range,
-        y_title=f"{unit}mean and range over ranks",
+        y_title=f"{unit}mean{grey} over ranks",
         label="Training loss by step",
         lines=[before, _line(points, label=last)],
         band=[(x, low, high) for x, _, low, high in points],
@@ -80,13 +83,13 @@ def metrics_chart(views: Mapping[str, View]) -> Chart:
 def throughput_chart(views: Mapping[str, View]) -> Chart:
     """Return seeds a second by step."""
     shown = views["throughput"]
-    y_range = nice_range([row[1] for row in shown["points"].tolist()], zero=True)
+    y_range = nice_range([value for row in shown["points"].tolist() for value in (row[1], row[3])], zero=True)
     points = _clamped(shown["points"], y_range)
     last = "" if shown["last"] is None else f"{shown['last']:,.0f}"
     return _chart(
         views,
         y_range=y_range,
-        y_title="seeds a second, all ranks",
+        y_title="seeds/s, median of 20 steps; grey: each step",
         label="Seeds a second by step",
         lines=[_line(points, label=last)],
         band=[(x, low, high) for x, _, low, high in points],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.core.units import format_seconds
 from workbench.widgets.figures import picture, svg_line, svg_text, text_of, ticks
 from workbench.widgets.theme import part_color, phase_color
 
@@ -26,6 +27,7 @@ def gantt(view: Mapping[str, Any], width: float) -> str:
     for name, step in view["steps"].items():
         drawn.append(svg_line(x(step["from"]), 4, x(step["from"]), base, stroke="var(--wb-line)"))
         drawn.append(svg_text(x(step["from"]) + 4, 11, f"step {int(name):,}"))
+    drawn.append(svg_text(width - RIGHT + 12, 11, "of this time"))
     for lane, (top, height) in zip(view["lanes"], places, strict=True):
         drawn.append(_lane(lane, top, height, width))
     used: set[int] = set()
@@ -114,4 +116,9 @@ def _key(view: Mapping[str, Any], used: set[int]) -> str:
     ]
     if any(phase["idle"] and i in used for i, phase in enumerate(view["phases"])):
         chips.append('<span><i class="wb-chip wb-hatched"></i>wait</span>')
+    if any(lane["kind"] != "rank" for lane in view["lanes"]):
+        chips.append("<span>a sampler's work is told when its batch is used</span>")
+    for one in view["before"]:
+        words = f"{one['name']} {format_seconds(one['seconds'])}, before step {one['step']:,}"
+        chips.append(f'<span><i class="wb-chip" style="--c:{phase_color(one["phase"])}"></i>{text_of(words)}</span>')
     return f'<div class="db-key">{"".join(chips)}</div>'

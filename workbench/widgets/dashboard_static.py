@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.core.units import format_bytes
+from workbench.dashboard.panels.phases import BETWEEN
 from workbench.widgets.dashboard_charts import (
     MANY_EPOCHS,
     MARK_COLORS,
@@ -16,6 +17,7 @@ from workbench.widgets.dashboard_charts import (
     throughput_chart,
 )
 from workbench.widgets.dashboard_gantt import gantt
+from workbench.widgets.dashboard_plain import plain, title_of
 from workbench.widgets.figures import (
     bar,
     chip,
@@ -30,6 +32,7 @@ from workbench.widgets.theme import part_color, phase_color
 View = Mapping[str, Any]
 WIDTH = 944.0
 LOG_LINES = 12
+_KNOWN = ("progress", "verdict", "loss", "metrics", "throughput", "gantt", "phases", "traffic", "memory", "log")
 SERIOUS = ("warning", "failure", "restart")
 _WORDS = {"pending": "Waiting", "starting": "Starting", "restarting": "Restarting"}
 _TONES = {"finished": "done", "failed": "failed", "stopped": "paused", "paused": "paused", "restarting": "failed"}
@@ -73,11 +76,20 @@ def static_html(views: Mapping[str, View], run: View) -> str:
             f'<div class="db-column">{_panel("Phases per rank", 6, _phases(views["phases"]), views["phases"]["line"])}',
             f'</div><div class="db-column">{_panel("Bytes by kind", 6, _traffic(views["traffic"]))}',
             f"{_panel('Memory and load', 6, _memory(views['memory']), views['memory']['line'])}</div>",
+            *(
+                _panel(title_of(name, view), 6, plain(name, view), view.get("line", ""))
+                for name, view in _others(views)
+            ),
             _panel("Events", 12, _log(views["log"]), views["log"]["line"]),
             "</div>",
         ]
     )
     return figure(f'<div class="wb-body db">{body}</div>', label=f"Run {run['name']}", style="dashboard")
+
+
+def _others(views: Mapping[str, View]) -> list[tuple[str, View]]:
+    """Return the panels that this file has no drawing for, as those of other packages."""
+    return [(name, view) for name, view in views.items() if name not in _KNOWN]
 
 
 def _status(views: Mapping[str, View], run: View) -> str:
@@ -162,14 +174,21 @@ def _phases(phases: View) -> str:
     if not phases["ranks"]:
         return "<p>No step finished yet.</p>"
     heads = ["Phase", *(f"Rank {r['rank']}, ms" for r in phases["ranks"])]
-    rows = [
-        [_named(_phase_chip(row["phase"]), row["name"]), *(f"{ms:,.4g}" for ms in row["ms"])]
-        for row in phases["rows"]
-        if row["used"]
-    ]
-    rows.append(["<b>Step</b>", *(f"<b>{ms:,.4g}</b>" for ms in phases["step_ms"])])
-    note = f'<p class="db-note">Milliseconds a step, median of the last {phases["num_steps"]} steps.</p>'
-    return table(heads, rows, label="Milliseconds a step by phase and rank", num=range(1, len(heads))) + note
+    rows, between = [], []
+    for row in (row for row in phases["rows"] if row["used"]):
+        cells = [_named(_phase_chip(row["phase"]), row["name"]), *map(_ms, row["ms"])]
+        (between if row["group"] == BETWEEN else rows).append(cells)
+    rows.append(["<b>Step</b>", *(f"<b>{_ms(ms)}</b>" for ms in phases["step_ms"])])
+    num = range(1, len(heads))
+    note = f"Milliseconds a step, mean of the last {phases['num_steps']} steps; batches are made meanwhile."
+    drawn = table(heads, rows, label="Milliseconds a step by phase and rank", num=num)
+    if between:
+        drawn += table([BETWEEN, *heads[1:]], between, label="Milliseconds between steps", num=num)
+    return f'{drawn}<p class="db-note">{note}</p>'
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _phase_chip(phase: str) -> str:
@@ -193,7 +212,12 @@ def _traffic(traffic: View) -> str:
         ]
         for row in traffic["rows"]
     ]
-    return table(["Kind", "", "A step", "Since the start"], rows, label="Bytes by kind", num=(2, 3))
+    return table(
+        ["Kind", f"0 to {format_bytes(most)} a step", "A step", "Since the start"],
+        rows,
+        label="Bytes by kind",
+        num=(2, 3),
+    )
 
 
 def _memory(memory: View) -> str:
@@ -203,17 +227,25 @@ def _memory(memory: View) -> str:
     rows = []
     for row in memory["rows"]:
         limit = "" if row["limit_bytes"] is None else f" of {format_bytes(row['limit_bytes'])}"
-        mark = chip(part_color(row["index"]), outlined=row["role"] != "trainer")
+        mark = chip(_served_color(row["rank"]), outlined=row["role"] != "trainer")
         share = row["share"] if row["share"] is not None else row["rss_bytes"] / most
         rows.append(
             [
                 _named(mark, row["name"]),
                 bar(share, "var(--wb-ink2)"),
                 format_bytes(row["rss_bytes"]) + limit,
-                f"{row['cpu_percent']:.0f}",
+                f"{row['cpu_percent']:.0f}%",
             ]
         )
-    return table(["Process", "", "Memory", "CPU %"], rows, label="Memory and load of each process", num=(2, 3))
+    limited = all(row["limit_bytes"] is not None for row in memory["rows"])
+    scale = "0 to its limit" if limited else f"0 to {format_bytes(most)}"
+    return table(
+        ["Process", scale, "Memory", "CPU, of a core"], rows, label="Memory and load of each process", num=(2, 3)
+    )
+
+
+def _served_color(rank: int) -> str:
+    return part_color(rank) if rank >= 0 else "var(--wb-ink2)"
 
 
 def _log(log: View) -> str:

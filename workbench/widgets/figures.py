@@ -171,7 +171,7 @@ class Chart:
             return ""
         there = [f"{self.x(x):.1f} {self.y(high):.1f}" for x, _, high in self.band]
         back = [f"{self.x(x):.1f} {self.y(low):.1f}" for x, low, _ in reversed(self.band)]
-        return f'<path d="M{"L".join(there + back)}Z" style="fill:var(--wb-ink2)" opacity=".3"/>'
+        return f'<path d="M{"L".join(there + back)}Z" style="fill:var(--wb-ink2);stroke:var(--wb-ink2)" opacity=".3"/>'
 
     def _marks(self) -> str:
         top, base = self.margin[0], self.height - self.margin[2]

@@ -163,7 +163,8 @@ def _step(state: GanttState, step: int, lanes: list[LaneKey], start_s: float) ->
         for phase, start, duration in item.spans
         if phase in _INDEX
     ]
-    own = [start for item in work if item.lane[0] == "rank" for _, start, _ in item.spans]
+    ranks = [item for item in work if item.lane[0] == "rank"]  # evaluation is told with the step after it, not in it
+    own = [start for item in ranks for phase, start, _ in item.spans if phase not in BETWEEN_STEPS]
     return {
         "t": begin,
         "from": min(own, default=begin),

@@ -7,10 +7,12 @@ import { gantt } from "./dashboard/gantt.js";
 import { header } from "./dashboard/header.js";
 import { log } from "./dashboard/log.js";
 import { figures, timeline, verdict } from "./dashboard/overview.js";
+import { plain, titleOf } from "./dashboard/plain.js";
 import { memory, phases, traffic } from "./dashboard/tables.js";
 import css from "./dashboard.css";
 
 const FOLD_BELOW = 760;
+const ABOVE = new Set(["progress", "verdict"]); // drawn above the panels
 
 /** A panel that folds to its one line. */
 function panel(name, title, { span = 6, folds = false } = {}) {
@@ -54,18 +56,30 @@ function build({ root, connection, width }) {
     [["memory"], () => memory(panels.memory, view.memory)],
     [["log"], log(panels.log, () => view.log)],
   ];
-  for (const { node } of Object.values(panels)) node.addEventListener("toggle", () => { drawn = new Map(); draw(); });
+  const unfolds = (node) => node.addEventListener("toggle", () => { drawn = new Map(); draw(); });
+  for (const { node } of Object.values(panels)) unfolds(node);
   let folded = null;
+
+  /** A panel that this file does not know, as one of another package, gets a plain drawing. */
+  function admit(name) {
+    const made = panel(name, titleOf(name, view[name]), { folds: true });
+    panels[name] = made;
+    made.node.open = !folded;
+    panels.log.node.before(made.node);
+    drawers.push([[name], () => plain(made, view[name])]);
+    unfolds(made.node);
+  }
 
   function draw() {
     if (!view.progress) return;
+    for (const name of Object.keys(view)) if (!panels[name] && !ABOVE.has(name)) admit(name);
     drawers.forEach(([names, work], i) => {
       const now = names.map((name) => view[name]);
       if (drawn.get(i)?.every((value, j) => value === now[j])) return;
       drawn.set(i, now);
       work();
     });
-    for (const [name, { line }] of Object.entries(panels)) line.textContent = view[name].line;
+    for (const [name, { line }] of Object.entries(panels)) line.textContent = view[name]?.line ?? "";
     top.update(view.progress, run);
     Object.assign(root.parentElement.dataset, { step: view.progress.step, status: view.progress.status });
   }

@@ -10,6 +10,7 @@ const LOW = 2;
 const HIGH = 3;
 const TONE = { warn: "var(--wb-mark)", fail: "var(--wb-failed)" };
 const HEIGHT = 136;
+const VISIBLE = 0.03; // of the axis: what a range must have to be seen beside a line
 
 /** Returns the drawers of the three charts: [names of the views that they read, work]. */
 export function charts(panels, viewOf, roomOf) {
@@ -39,8 +40,9 @@ function lossChart({ loss }) {
   const high = means.length ? means[Math.min(means.length - 1, Math.floor(means.length * 0.98))] : 1;
   const peak = points.reduce((a, row) => (row[HIGH] > (a?.[HIGH] ?? -Infinity) ? row : a), null);
   const y = niceRange([0, high, ...means.slice(0, Math.ceil(means.length * 0.98))]);
+  const wide = points.some((row) => row[HIGH] - row[LOW] > VISIBLE * (y[1] - y[0])); // else the line hides the range
   return {
-    title: `${loss.unit ? `${loss.unit}, ` : ""}mean and range over ranks`, label: "Training loss by step", y,
+    title: `${loss.unit ? `${loss.unit}, ` : ""}mean${wide ? "; grey: range" : ""} over ranks`, label: "Training loss by step", y,
     lines: [{ points, color: "var(--wb-ink)" }], before, band: points, last: number(loss.last),
     peak: peak && peak[HIGH] > y[1] * 1.02 ? { step: peak[STEP], text: `peak ${number(peak[HIGH])}` } : null,
   };
@@ -57,8 +59,8 @@ function metricChart({ metrics }) {
 function throughputChart({ throughput }) {
   const points = rows(throughput.points);
   const before = rows(throughput.superseded);
-  const means = [...points, ...before].map((row) => row[MEAN]);
-  return { title: "seeds a second, all ranks", label: "Seeds a second by step", y: niceRange(means, { zero: true }), lines: [{ points, color: "var(--wb-ink)" }], before, band: points, last: throughput.last === null ? "" : number(throughput.last) };
+  const means = [...points, ...before].flatMap((row) => [row[MEAN], row[HIGH]]);
+  return { title: "seeds/s, median of 20 steps; grey: each step", label: "Seeds a second by step", y: niceRange(means, { zero: true }), lines: [{ points, color: "var(--wb-ink)" }], before, band: points, last: throughput.last === null ? "" : number(throughput.last) };
 }
 
 function chartOf(spec, progress, width, show) {
@@ -69,7 +71,7 @@ function chartOf(spec, progress, width, show) {
   const { X, Y, plot, inner } = axes;
   const clamp = (value) => Math.max(spec.y[0], Math.min(spec.y[1], value));
   for (const mark of progress.marks) plot.append(line(X(mark.step), inner.top, X(mark.step), inner.bottom, { stroke: TONE[mark.tone], dash: "2 2" }));
-  if (spec.band?.length) plot.append(svg("path", { d: bandPath(spec.band, X, (v) => Y(clamp(v))), fill: "var(--wb-ink2)", opacity: 0.3 }));
+  if (spec.band?.length) plot.append(svg("path", { d: bandPath(spec.band, X, (v) => Y(clamp(v))), fill: "var(--wb-ink2)", stroke: "var(--wb-ink2)", "stroke-width": 1, "stroke-linejoin": "round", opacity: 0.3 }));
   if (spec.before?.length) plot.append(svg("path", { d: pathOf(spec.before.map((r) => [r[STEP], clamp(r[MEAN])]), X, Y), fill: "none", stroke: "var(--wb-ink2)", opacity: 0.5, "stroke-width": 1.5 }, svg("title", {}, "run again after the restart")));
   if (spec.peak) plot.append(text(X(spec.peak.step) + 4, inner.top + 8, spec.peak.text, { cls: "warn" }));
   labelled(plot, spec, axes, width, clamp);
@@ -83,23 +85,32 @@ function bandPath(points, X, Y) {
   return `M${[...there, ...back].join("L")}Z`;
 }
 
-/** Lines with their last value (and name) written at their end; labels that would meet are moved apart. */
-function labelled(plot, spec, { X, Y }, width, clamp) {
+/** Lines with their last value: of one line at its end, of several with their names in the corner that is free. */
+function labelled(plot, spec, { X, Y, inner }, width, clamp) {
   const places = [];
-  spec.lines.forEach(({ points, color, dots, dash, name, hollow }, i) => {
+  [...spec.lines.entries()].reverse().forEach(([i, { points, color, dots, dash, name, hollow }]) => {
     if (!points.length) return;
     plot.append(svg("path", { d: pathOf(points.map((row) => [row[STEP], clamp(row[MEAN])]), X, Y), fill: "none", stroke: color, "stroke-width": 1.5, "stroke-linejoin": "round", "stroke-dasharray": dash }));
-    if (dots) for (const row of points) plot.append(svg("circle", { cx: X(row[STEP]), cy: Y(clamp(row[MEAN])), r: 2.5, fill: hollow ? "var(--wb-bg)" : color, stroke: color }));
+    if (dots) for (const row of points) plot.append(svg("circle", { cx: X(row[STEP]), cy: Y(clamp(row[MEAN])), r: hollow ? 3.5 : 2, fill: hollow ? "var(--wb-bg)" : color, stroke: color }));
     const words = [].concat(spec.last ?? "")[i] ?? "";
-    places.push({ x: X(points.at(-1)[STEP]), y: Y(clamp(points.at(-1)[MEAN])), words: name ? `${words} ${name}` : words, cls: i ? "ink" : "lbl" });
+    places.unshift({ x: X(points.at(-1)[STEP]), y: Y(clamp(points.at(-1)[MEAN])), words: name ? `${words} ${name}` : words, cls: i ? "ink" : "lbl", color, hollow });
   });
-  const close = places.length > 1 && Math.abs(places[0].y - places[1].y) < 14;
-  places.forEach((place, i) => {
-    const late = place.x > width - 8 - place.words.length * 7;
-    const shift = close ? (i === 0) === places[0].y <= places[1].y ? -4 : 14 : 4;
-    if (late) plot.append(text(width - 4, place.y + (close && shift > 0 ? 16 : -8), place.words, { anchor: "end", cls: place.cls }));
-    else plot.append(text(place.x + 6, place.y + shift, place.words, { cls: place.cls }));
-  });
+  if (places.length > 1) { plot.append(...corner(places, inner)); return; }
+  for (const { x, y, words, cls } of places) {
+    const late = x > width - 8 - words.length * 7;
+    if (late) plot.append(text(width - 4, y - 8 < inner.top + 4 ? y + 18 : y - 8, words, { anchor: "end", cls }));
+    else plot.append(text(x + 6, y + 4, words, { cls }));
+  }
+}
+
+/** Values and names with their marks: below on the right where the lines end high, else above. */
+function corner(places, inner) {
+  const low = places.reduce((sum, { y }) => sum + y, 0) / places.length > (inner.top + inner.bottom) / 2;
+  const first = low ? inner.top + 10 : inner.bottom - 8 - 15 * (places.length - 1);
+  const room = Math.max(...places.map(({ words }) => words.length)) * 6.6 + 12;
+  return places.flatMap(({ words, cls, color, hollow }, i) => [
+    svg("circle", { cx: inner.right - room, cy: first + 15 * i - 4, r: hollow ? 3.5 : 2.5, fill: hollow ? "var(--wb-bg)" : color, stroke: color }),
+    text(inner.right - room + 8, first + 15 * i, words, { cls })]);
 }
 
 function hovering({ node, X, plot, inner }, spec, width, clamp, last, show) {

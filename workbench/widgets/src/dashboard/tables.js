@@ -1,8 +1,9 @@
 // Phases per rank, bytes by kind, memory and load.
-import { partColor, phaseColor } from "../lib/color.js";
+import { partColor, phaseColor, servedColor } from "../lib/color.js";
 import { chip, el, table } from "../lib/dom.js";
 import { bytes, number, percent } from "../lib/format.js";
 
+const BETWEEN = "Between steps, each time"; // as workbench/dashboard/panels/phases.py names it
 const WIDE_RANKS = 3; // with more ranks there is no room for bars
 
 const bar = (share, color, { hatched = false } = {}) => el("span", { class: "wb-bar db-plain" }, el("i", { class: hatched ? "wb-hatched" : null, style: { width: `${(100 * Math.min(1, share)).toFixed(1)}%`, "--c": color } }));
@@ -13,34 +14,36 @@ const empty = (panel, words) => panel.body.replaceChildren(el("p", { class: "sec
 export function phases(panel, view, room) {
   if (!view.ranks.length) return empty(panel, "No step finished yet.");
   const bars = view.ranks.length <= (room < 760 && room > 520 ? 2 : WIDE_RANKS);
-  const most = Math.max(...view.rows.filter((row) => row.group !== "Between steps").flatMap((row) => row.ms), 1e-9);
+  const most = Math.max(...view.rows.filter((row) => row.group !== BETWEEN).flatMap((row) => row.ms), 1e-9);
   const heads = [{ text: "Phase" }, ...view.ranks.flatMap(({ rank, part }) => {
     const title = part === null ? `Rank ${rank}` : `Rank ${rank}, part ${part}`;
     const name = named(chip(partColor(rank)), bars ? title : String(rank), title);
-    return bars ? [{ text: name }, { text: "ms", num: true }] : [{ text: name, num: true }];
+    return bars ? [{ text: el("span", { class: "db-rank" }, name) }, { text: "ms", num: true }] : [{ text: name, num: true }];
   })];
   const body = [];
+  const total = () => el("tr", { class: "sum" }, el("td", {}, "Step"), view.step_ms.flatMap((ms) => (bars ? [el("td"), el("td", { class: "num" }, number(ms))] : [el("td", { class: "num" }, number(ms))])));
   let group = "";
   for (const row of view.rows) {
-    if (row.group !== group && (row.used || row.group !== "Between steps")) {
+    if (row.group === BETWEEN && group !== BETWEEN) body.push(total());
+    if (row.group !== group) {
       group = row.group;
+      if (group === BETWEEN && !view.rows.some((one) => one.used && one.group === BETWEEN)) break;
       body.push(el("tr", { class: "group" }, el("td", { colspan: heads.length }, group)));
     }
     if (row.used) body.push(el("tr", {}, el("td", {}, named(phaseChip(row.phase), row.name)), row.ms.flatMap((ms) => cells(row, ms, most, bars))));
   }
-  body.push(el("tr", { class: "sum" }, el("td", {}, "Step"), view.step_ms.flatMap((ms) => (bars ? [el("td"), el("td", { class: "num" }, number(ms))] : [el("td", { class: "num" }, number(ms))]))));
   panel.body.replaceChildren(table(heads, body, { label: "Milliseconds a step by phase and rank" }),
-    el("p", { class: "db-note" }, `${bars ? "" : "Milliseconds a step. "}Median of ${view.num_steps === 1 ? "one step" : `the last ${view.num_steps} steps`}; a step is the sum of what happens in it.${unused(view)}`));
+    el("p", { class: "db-note" }, `${bars ? "" : "Milliseconds a step. "}Mean of ${view.num_steps === 1 ? "one step" : `the last ${view.num_steps} steps`}. A step is the sum of what happens in it; batches are made meanwhile.${unused(view)}`));
 }
 
-const unused = (view) => { const names = view.rows.filter((row) => !row.used && row.group === "In the step").map((row) => row.name); return names.length ? ` Not used: ${names.join(", ")}.` : ""; };
+const unused = (view) => { const names = view.rows.filter((row) => !row.used && row.group === "In the step").map((row) => row.name); return names.length ? ` No time in: ${names.join(", ")}.` : ""; };
 
 function cells(row, ms, most, bars) {
   const waits = row.phase.startsWith("wait");
   const shade = { "background-color": `color-mix(in srgb, ${waits ? "var(--wb-hatch)" : phaseColor(row.phase)} ${Math.round((60 * ms) / most)}%, transparent)` };
-  const value = el("td", { class: ms ? "num" : "num sec", style: bars || row.group === "Between steps" ? null : shade }, number(ms));
+  const value = el("td", { class: ms ? "num" : "num sec", style: bars || row.group === BETWEEN ? null : shade }, number(ms));
   if (!bars) return [value];
-  return [el("td", { class: "db-bar-cell" }, ms && row.group !== "Between steps" ? bar(ms / most, phaseColor(row.phase), { hatched: waits }) : null), value];
+  return [el("td", { class: "db-bar-cell db-rank" }, ms && row.group !== BETWEEN ? bar(ms / most, phaseColor(row.phase), { hatched: waits }) : null), value];
 }
 
 export function traffic(panel, view) {
@@ -62,9 +65,9 @@ export function memory(panel, view) {
   const body = view.rows.map((row) => {
     const share = row.share ?? row.rss_bytes / most;
     const text = row.limit_bytes === null ? bytes(row.rss_bytes) : `${bytes(row.rss_bytes)} of ${bytes(row.limit_bytes)}`;
-    return [named(chip(partColor(row.index), { outlined: row.role !== "trainer" }), row.name, row.worker), bar(share, color[row.share === null ? "" : tone(share)]),
-      el("td", { class: `num ${row.share === null ? "" : tone(share)}`, title: `${row.share === null ? "" : `${percent(share)} of its limit; `}peak ${bytes(row.peak_bytes)}` }, text), Math.round(row.cpu_percent).toLocaleString("en"), ...(ringed ? [row.ring || "–"] : [])];
+    return [named(chip(servedColor(row.rank), { outlined: row.role !== "trainer" }), row.name, row.worker), bar(share, color[row.share === null ? "" : tone(share)]),
+      el("td", { class: `num ${row.share === null ? "" : tone(share)}`, title: `${row.share === null ? "" : `${percent(share)} of its limit; `}peak ${bytes(row.peak_bytes)}` }, text), `${Math.round(row.cpu_percent).toLocaleString("en")}%`, ...(ringed ? [row.ring || "–"] : [])];
   });
-  const heads = [{ text: "Process" }, { text: "Memory", width: "20%" }, { text: limited ? "of its limit" : "resident", num: true }, { text: "CPU %", num: true, title: "Percent of one core since the last measurement" }, ...(ringed ? [{ text: "Batches ready", num: true, title: "Batches that waited when the rank asked, of its slots" }] : [])];
+  const heads = [{ text: "Process" }, { text: limited ? "0 to its limit" : `0 to ${bytes(most)}`, width: "20%" }, { text: limited ? "Memory" : "Resident memory", num: true }, { text: "CPU, of a core", num: true, title: "Since the last measurement, a few seconds ago. A process that is busy in the timeline and gets little of a core shares its machine" }, ...(ringed ? [{ text: "Batches ready", num: true, title: "Batches that waited when the rank asked, of its slots" }] : [])];
   panel.body.replaceChildren(table(heads, body, { label: "Memory and load of each process" }));
 }

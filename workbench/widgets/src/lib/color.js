@@ -4,6 +4,8 @@ export const PART_COLORS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9
 
 /** The colour of a part (or rank): a variable, so that the dark theme may lighten it; after 8 parts they come again. */
 export const partColor = (part) => `var(--wb-part-${((part % 8) + 8) % 8})`;
+/** The colour of what serves a rank; of what serves several (below 0) none of theirs. */
+export const servedColor = (rank) => (rank >= 0 ? partColor(rank) : "var(--wb-ink2)");
 /** Its number behind, for canvas and WebGL: [r, g, b] in 0..255. */
 export const partRgb = (part) => rgb(PART_COLORS[((part % 8) + 8) % 8]);
 export const phaseColor = (phase) => `var(--wb-phase-${phase.replaceAll("_", "-")})`;
