@@ -154,6 +154,35 @@ def test_panels_fold_on_a_narrow_page_and_the_log_has_a_filter(live: Notebook) -
     live.find("details[data-panel=traffic] table").wait_for()
 
 
+OTHER_PANEL = """from dataclasses import dataclass
+from typing import ClassVar
+from workbench.dashboard import PANELS, Panel
+@PANELS.register("largest_batch")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargestBatch(Panel):
+    \"\"\"The largest batch so far.\"\"\"
+    kinds: ClassVar[frozenset] = frozenset({"step_finished"})
+    def initial(self):
+        return 0
+    def reduce(self, state, event):
+        return max(state, event.data["num_nodes"])
+    def view(self, state):
+        rows = [{"num_nodes": state, "kind": "batch"}]
+        return {"line": "by its nodes", "verdict": "One batch at a time", "rows": rows}"""
+
+
+def test_a_panel_of_another_package_is_drawn_and_follows(notebook: Notebook) -> None:
+    notebook.open(OTHER_PANEL, SETUP.format(log="healthy()", step=3), "run").run_all()
+    panel = notebook.find("details[data-panel=largest_batch]")
+    panel.wait_for()
+    shown = panel.inner_text()
+    assert all(words in shown for words in ("Largest batch", "by its nodes", "One batch at a time", "Num nodes"))
+    notebook.execute("run.tell_until('step_finished', 30)")
+    largest = "max(e.data['num_nodes'] for e in run.events if e.kind == 'step_finished')"
+    cell = "document.querySelector('details[data-panel=largest_batch] td').textContent"
+    notebook.wait_js(f"() => {cell} === '{notebook.value(largest):,}'")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures(notebook: Notebook, theme: str) -> None:
     """Both themes draw without a fault, and text stands out from what is behind it."""

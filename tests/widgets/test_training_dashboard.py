@@ -16,6 +16,7 @@ from workbench.testing import event_logs
 from workbench.testing.event_logs import Scenario
 from workbench.widgets import base, training_dashboard
 from workbench.widgets.dashboard_outbox import BUDGET_BYTES, Outbox, size_of
+from workbench.widgets.dashboard_static import static_html
 from workbench.widgets.training_dashboard import RunPicture, TrainingDashboard, dashboard_of
 
 
@@ -141,6 +142,23 @@ def test_the_picture_needs_no_script_and_no_address_and_stays_small() -> None:
     assert "<script" not in picture
     assert set(re.findall(r"https?://[\w.]+", picture)) <= {"http://www.w3.org"}
     assert len(picture) < 100_000
+
+
+def test_a_panel_of_another_package_is_in_the_picture() -> None:
+    view = {
+        "line": "3 steps old",
+        "verdict": "Rows are <old>",
+        "rows": [{"layer": 0, "mean_age": 2.5}, {"layer": 1, "mean_age": 3.25}],
+        "num_rows": 1200,
+        "points": [[1, 2]],
+    }
+    dashboard = Dashboard()
+    dashboard.apply(event_logs.healthy(last_step=9))
+    facts = {"name": "a", "status": "running", "control": True}
+    html = static_html({**dashboard.view(), "stale_rows": view}, facts)
+    for words in ("Stale rows", "3 steps old", "Rows are &lt;old&gt;", "Mean age", "3.25", "Num rows", "1,200"):
+        assert words in html
+    assert "Points" not in html, "arrays are not text"
 
 
 def test_names_from_outside_are_text_in_the_picture() -> None:

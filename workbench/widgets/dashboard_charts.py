@@ -47,7 +47,7 @@ def loss_chart(views: Mapping[str, View]) -> Chart:
     before = _line(_clamped(shown["superseded"], y_range), color="var(--wb-ink2)")
     unit = f"{shown['unit']}, " if shown["unit"] else ""
     room = VISIBLE * (y_range[1] - y_range[0])
-    grey = "; grey: range" if any(high - low > room for _, _, low, high in points) else ""
+    grey = "; grey: range" if sum(high - low for _, _, low, high in points) > room * len(points) else ""
     last = "" if shown["last"] is None else f"{shown['last']:.3g}"
     return _chart(
         views,

@@ -181,9 +181,9 @@ def _phases(phases: View) -> str:
     rows.append(["<b>Step</b>", *(f"<b>{_ms(ms)}</b>" for ms in phases["step_ms"])])
     num = range(1, len(heads))
     note = f"Milliseconds a step, mean of the last {phases['num_steps']} steps; batches are made meanwhile."
-    drawn = table(heads, rows, label="Milliseconds a step by phase and rank", num=num)
     if between:
-        drawn += table([BETWEEN, *heads[1:]], between, label="Milliseconds between steps", num=num)
+        rows += [[f'<span class="sec">{BETWEEN}</span>', *("" for _ in num)], *between]
+    drawn = table(heads, rows, label="Milliseconds a step by phase and rank", num=num)
     return f'{drawn}<p class="db-note">{note}</p>'
 
 

@@ -118,8 +118,8 @@ def judge(costs: Sequence[ExchangeCost], settings: CostSettings) -> Verdict | No
         short = f"{name} pays off from the first epoch"
     else:
         why = (
-            f"{name} takes {format_seconds(max(better.partition_s - other.partition_s, 0))} longer to make and saves "
-            f"{format_seconds(saved_s)} of transfer an epoch"
+            f"{_before_the_first(name, better, other)}, then saves {format_seconds(saved_s)} of transfer an epoch "
+            f"({format_seconds(extra_s)} / {format_seconds(saved_s)} = {extra_s / saved_s:.3g})"
         )
         after = f"after {epochs:,} of {settings.epochs:,} epochs"
         short = f"{name} pays off {after}" if pays else f"{name} does not pay off within {settings.epochs:,} epochs"
@@ -127,11 +127,21 @@ def judge(costs: Sequence[ExchangeCost], settings: CostSettings) -> Verdict | No
     return Verdict(better=better, other=other, epochs=epochs, pays=pays, text=text, short=short)
 
 
+def _before_the_first(name: str, better: ExchangeCost, other: ExchangeCost) -> str:
+    """Say what the better cut costs before the first epoch: to make, and to send the input features of the halo."""
+    longer_s, once_s = better.partition_s - other.partition_s, better.once_s - other.once_s
+    how = "longer" if longer_s >= 0 else "less"
+    sent = f"{format_seconds(abs(once_s))} {'less' if once_s <= 0 else 'more'} to send the halo's input features once"
+    total = format_seconds(better.start_s - other.start_s)
+    return f"{name} takes {format_seconds(abs(longer_s))} {how} to make and {sent}: {total} in all"
+
+
 def cost_rows(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[tuple[str, list[str]]]:
     """Return the table of costs: a label and one text a partition."""
     return [
         ("Bytes an epoch, all parts", [format_bytes(cost.epoch_bytes) for cost in costs]),
         ("Once: input features of the halo", [format_bytes(cost.once_bytes) for cost in costs]),
+        ("\u2003its transfer, before the first epoch", [format_seconds(cost.once_s) for cost in costs]),
         (f"Bytes in {settings.epochs:,} epochs", [format_bytes(cost.total_bytes) for cost in costs]),
         ("Busiest part, received an epoch", [format_bytes(cost.busiest_bytes) for cost in costs]),
         (f"Transfer an epoch at {settings.link_gbit:g} Gbit/s", [format_seconds(cost.epoch_s) for cost in costs]),

@@ -40,7 +40,7 @@ function lossChart({ loss }) {
   const high = means.length ? means[Math.min(means.length - 1, Math.floor(means.length * 0.98))] : 1;
   const peak = points.reduce((a, row) => (row[HIGH] > (a?.[HIGH] ?? -Infinity) ? row : a), null);
   const y = niceRange([0, high, ...means.slice(0, Math.ceil(means.length * 0.98))]);
-  const wide = points.some((row) => row[HIGH] - row[LOW] > VISIBLE * (y[1] - y[0])); // else the line hides the range
+  const wide = points.reduce((sum, row) => sum + row[HIGH] - row[LOW], 0) > VISIBLE * (y[1] - y[0]) * points.length; // else the line hides the range
   return {
     title: `${loss.unit ? `${loss.unit}, ` : ""}mean${wide ? "; grey: range" : ""} over ranks`, label: "Training loss by step", y,
     lines: [{ points, color: "var(--wb-ink)" }], before, band: points, last: number(loss.last),

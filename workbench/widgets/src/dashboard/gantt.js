@@ -32,7 +32,7 @@ function key(view, names, scene) {
   const chips = items.map(({ phase, name }) => el("span", {}, el("i", { class: "wb-chip", style: { "--c": phaseColor(phase) } }), name));
   if (view.phases.some(({ idle }, i) => idle && used.has(i))) chips.push(el("span", {}, el("i", { class: "wb-chip wb-hatched" }), "wait"));
   if (view.lanes.some(({ kind }) => kind !== "rank")) chips.push(el("span", {}, el("i", { class: "db-handed" }), "batch handed over"), el("span", {}, el("i", { class: "db-untold" }), "told when its batch is used"));
-  if (scene.cuts.length) chips.push(el("span", {}, el("i", { class: "db-cut" }), "shortened"));
+  if (scene.cuts.length || scene.lead) chips.push(el("span", {}, el("i", { class: "db-cut" }), "shortened"));
   return el("div", { class: "db-key", "aria-label": "Phases" }, chips);
 }
 
@@ -127,8 +127,9 @@ const hatchPattern = (id) => svg("defs", {}, svg("pattern", { id, width: 5, heig
   svg("rect", { width: 5, height: 5, style: { fill: "var(--wb-wait)" } }), svg("line", { x1: 0, y1: 0, x2: 0, y2: 5, style: { stroke: "var(--wb-hatch)" }, "stroke-width": 1.6 })));
 
 function axis({ X, start, end, left, lead, right, cuts }, base, width, before) {
+  const stretch = (end - start) / (end - start - cuts.reduce((sum, { from, to }) => sum + to - from, 0)); // ticks for what is to scale
   const inCut = (t) => cuts.some(({ from, to }) => end + t > from && end + t < to);
-  const marks = ticks(start - end, 0, Math.max(2, Math.min(8, Math.floor((width - left - right) / 90)))).filter((t) => !inCut(t));
+  const marks = ticks(start - end, 0, Math.max(2, Math.min(8, Math.floor((width - left - right) / 90))) * stretch).filter((t) => !inCut(t));
   const short = end - start < 1;
   const label = (t) => (t === 0 ? (before ? "stop" : "now") : `−${short ? `${Math.round(-t * 1000)} ms` : `${Number((-t).toPrecision(3))} s`}`);
   const shown = [...marks].reverse().reduce((kept, t) => (t === 0 || (X(end + t) > left + lead + 28 && kept.at(-1) - X(end + t) > 44) ? [...kept, X(end + t)] : kept), []);

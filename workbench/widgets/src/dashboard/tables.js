@@ -32,7 +32,7 @@ export function phases(panel, view, room) {
     }
     if (row.used) body.push(el("tr", {}, el("td", {}, named(phaseChip(row.phase), row.name)), row.ms.flatMap((ms) => cells(row, ms, most, bars))));
   }
-  panel.body.replaceChildren(table(heads, body, { label: "Milliseconds a step by phase and rank" }),
+  panel.body.replaceChildren(table(heads, body, { label: "Milliseconds a step by phase and rank", className: bars ? "" : "db-shaded" }),
     el("p", { class: "db-note" }, `${bars ? "" : "Milliseconds a step. "}Mean of ${view.num_steps === 1 ? "one step" : `the last ${view.num_steps} steps`}. A step is the sum of what happens in it; batches are made meanwhile.${unused(view)}`));
 }
 

@@ -27,7 +27,8 @@ const title = (name, part, value, mean) => svg("title", {}, `part ${part}: ${cou
 
 function bars(column, width, limit) {
   const left = 14;
-  const room = width - left - 44;
+  const longest = Math.max(...GROUPS.flatMap(([, key]) => [...column[key]].map((value) => count(value).length)));
+  const room = width - left - Math.ceil(longest * 6.8) - 8;
   const X = (value) => left + (Math.min(value, limit) / limit) * room;
   const nodes = [];
   let y = 8;

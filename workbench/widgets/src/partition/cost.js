@@ -34,7 +34,7 @@ function chart(costs, width) {
   const high = niceRange(costs.lines.flat(), { zero: true })[1];
   const axes = frame({
     width, height: 212, margin: { left: 44, right: 72, top: 24, bottom: 24 },
-    x: { range: [0, epochs], title: "epochs" }, y: { range: [0, high], title: "partition + transfer, s" },
+    x: { range: [0, epochs], title: `${epochs.toLocaleString("en")} epochs` }, y: { range: [0, high], title: "partition + transfer, s" },
     label: `Seconds of partitioning and transfer against epochs. ${costs.short ?? ""}`,
   });
   const { X, Y } = axes;
