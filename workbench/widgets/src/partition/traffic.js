@@ -2,12 +2,16 @@
 import { picture, text } from "../lib/chart.js";
 import { inkOn, partColor, viridis, viridisRgb } from "../lib/color.js";
 import { el, svg } from "../lib/dom.js";
-import { bytes, count, number, tick } from "../lib/format.js";
+import { bytes, count, tick } from "../lib/format.js";
 
 const SIZE = 236;
 
 /** The number of rows, in thousands where all digits would touch the edges of a cell. */
-const fitted = (rows, room) => (count(rows).length * 7.4 <= room ? count(rows) : rows >= 1e6 ? `${number(rows / 1e6)}M` : `${number(rows / 1e3)}k`);
+const fitted = (rows, room) => (count(rows).length * 7.4 <= room ? count(rows) : `${(rows / 1e3).toFixed(rows < 99_950 ? 1 : 0)}k`);
+const fittedBytes = (value, room) => {
+  const [size, unit] = bytes(value).split(" ");
+  return `${size} ${unit}`.length * 5.8 <= room || size >= 100 ? bytes(value) : `${Number(size).toPrecision(2)} ${unit}`;
+};
 
 /** The shared scale: {low, high, at(rows) -> 0..1} over all columns. */
 export function trafficScale(columns) {
@@ -65,7 +69,7 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
     if (side < 38) return box;
     const middle = x + side / 2 - 1;
     if (i === j) box.append(text(middle, y + side / 2 + 3, "own", { anchor: "middle", cls: "pe-cell" }));
-    else box.append(text(middle, y + side / 2 - 3, fitted(rows, side - gap - 6), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, bytes(rows * rowBytes), { anchor: "middle", cls: "pe-cell pe-fine", fill: rgb ? inkOn(rgb) : null }));
+    else box.append(text(middle, y + side / 2 - 3, fitted(rows, side - gap - 6), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, fittedBytes(rows * rowBytes, side - gap - 4), { anchor: "middle", cls: "pe-cell pe-fine", fill: rgb ? inkOn(rgb) : null }));
     return box;
   }
   if (part !== null) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
