@@ -81,6 +81,7 @@ def test_features(x: Any, got: str) -> None:
     [
         ([0, 1, 2, 3], 3, "first 3 at y[3]"),
         ([0, -2, 0, 0], None, "first -2 at y[1]"),
+        ([0, 1, 10**9, 1], None, "first 1000000000 at y[2]"),
         ([0.0, 1.0, 0.0, 1.0], None, "float64"),
         (["a", "b", "a", "b"], None, "<U1"),
         ([0, 1, 0], None, "3"),

@@ -13,6 +13,7 @@ from workbench.graph.sparse_rows import SparseRows
 
 Array = NDArray[Any]
 ROWS_PER_CHECK = 1 << 24  # numbers looked at at a time, so that a mapped file larger than memory can be checked
+MOST_CLASSES = 1 << 16  # a label beyond that, and beyond the number of nodes, is an id of something else
 
 
 def to_numpy(value: Any) -> Any:
@@ -173,6 +174,10 @@ def check_labels(value: Any, num_nodes: int, num_classes: int | None, findings: 
     if num_classes is not None and len(y) and y.max() >= num_classes:
         fix = f"pass num_classes={int(y.max()) + 1}, or mend those labels"
         _add_offenders("y", y, y >= num_classes, f"labels below num_classes = {num_classes}", fix, findings)
+    elif num_classes is None and len(y) and y.max() >= (most := max(num_nodes, MOST_CLASSES)):
+        # Labels are counted and become columns of outputs: one stray id would ask for gigabytes of them.
+        fix = "number the classes: class_names, y = np.unique(y, return_inverse=True), or pass num_classes="
+        _add_offenders("y", y, y >= most, f"labels that number classes, below {most:,}", fix, findings)
     return y
 
 
