@@ -94,9 +94,11 @@ def transpose(indptr: Array, indices: Array) -> tuple[Array, Array]:
 
 
 def is_symmetric(indptr: Array, indices: Array) -> bool:
-    """Say whether every edge u -> v stands beside as many edges v -> u."""
-    out_ptr, out_indices = transpose(indptr, indices)
-    return bool(np.array_equal(indptr, out_ptr) and np.array_equal(indices, out_indices))
+    """Say whether every edge u -> v stands beside as many edges v -> u; O(n) memory."""
+    from workbench.core.jit import read_only
+    from workbench.graph.symmetric import has_all_reverses
+
+    return bool(has_all_reverses(read_only(indptr), read_only(indices)))
 
 
 def both_directions(source: Array, destination: Array, num_nodes: int) -> tuple[Array, Array, Array]:

@@ -53,6 +53,20 @@ def _is_ascending_without_loops(indptr: np.ndarray, indices: np.ndarray) -> bool
 
 
 @kernel
+def has_all_reverses(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Say whether every edge has its reverse, sources ascending: the reverses of a node's out-edges come in order."""
+    cursor = indptr[:-1].copy()
+    for node in range(len(indptr) - 1):
+        for edge in range(indptr[node], indptr[node + 1]):
+            source = indices[edge]
+            place = cursor[source]
+            if place == indptr[source + 1] or indices[place] != node:
+                return False
+            cursor[source] += 1
+    return True
+
+
+@kernel
 def clear_loops(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
     """Set the entries on the diagonal to zero."""
     for node in range(len(indptr) - 1):
