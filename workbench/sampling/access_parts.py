@@ -70,13 +70,7 @@ def part_access(
     assignment : ndarray of int, (n,)
         Part of each node, as ``partition(...).assignment``.
     """
-    seeds = as_node_ids(seed_nodes, graph.num_nodes, "seed_nodes")
-    findings = Findings("part_access")
-    if assignment.shape != (graph.num_nodes,):
-        findings.add("assignment", f"({graph.num_nodes},)", assignment.shape, "pass the partition of this graph")
-    if seeds.size == 0:
-        findings.add("seed_nodes", "at least one node", "none", "pass the seeds of a batch")
-    findings.raise_if_any()
+    seeds = _checked(graph, seed_nodes, assignment)
     num_parts = int(assignment.max()) + 1
     sampler = NeighborSampler(fanouts=tuple(fanouts))
     found = sampler.sample(graph, seeds, epoch=0, batch=0, rng_seed=rng_seed)
@@ -106,6 +100,17 @@ def part_access(
         local_num_nodes=local.num_nodes,
         local_share=float(np.mean(assignment[local.node_ids] == largest)),
     )
+
+
+def _checked(graph: Graph, seed_nodes: ArrayLike, assignment: NDArray[np.integer]) -> IdArray:
+    seeds = as_node_ids(seed_nodes, graph.num_nodes, "seed_nodes")
+    findings = Findings("part_access")
+    if assignment.shape != (graph.num_nodes,):
+        findings.add("assignment", f"({graph.num_nodes},)", assignment.shape, "pass the partition of this graph")
+    if seeds.size == 0:
+        findings.add("seed_nodes", "at least one node", "none", "pass the seeds of a batch")
+    findings.raise_if_any()
+    return seeds
 
 
 def _lines(positions: IdArray, graph: Graph) -> int:

@@ -112,16 +112,41 @@ def estimate_explosion(
     start = time.perf_counter()
     profile = profile or DegreeProfile.of(graph)
     taken = tuple(int(fanout) for fanout in fanouts)
-    everything = (-1,) * len(taken)
-    known = _exact_hops(graph, seed_nodes, len(taken), budget_edges)
+    full, sampled = _both_ways(graph, profile, seed_nodes, taken, rng_seed, budget_edges)
+    return Explosion(
+        graph_name=graph.name,
+        num_nodes=graph.num_nodes,
+        num_edges=graph.num_edges,
+        seeds=f"{format_count(seed_nodes.size)} seeds" if seed_nodes.size > 1 else "One seed",
+        num_seeds=seed_nodes.size,
+        depth=len(taken),
+        walks=seed_nodes.size * (graph.num_edges / graph.num_nodes) ** np.arange(len(taken) + 1),
+        all_neighbors=full,
+        sampled=sampled,
+        num_batches=num_batches,
+        elapsed_s=time.perf_counter() - start,
+    )
+
+
+def _both_ways(
+    graph: Graph,
+    profile: DegreeProfile,
+    seed_nodes: IdArray,
+    fanouts: tuple[int, ...],
+    rng_seed: int,
+    budget_edges: int,
+) -> tuple[Growth, Growth]:
+    """Return the growth with all neighbours and with drawn ones."""
+    everything = (-1,) * len(fanouts)
+    known = _exact_hops(graph, seed_nodes, len(fanouts), budget_edges)
     exact = known.unique_nodes.size - 1
     full = _grown(profile, seed_nodes.size, everything, known)
-    first = np.minimum(_degrees(graph, seed_nodes), np.inf if taken[0] < 0 else taken[0]).sum()
+    first = np.minimum(_degrees(graph, seed_nodes), np.inf if fanouts[0] < 0 else fanouts[0]).sum()
     alone = _Known(unique_nodes=known.unique_nodes[:1], num_edges=known.num_edges[:1], next_edges=float(first))
-    sampled = _grown(profile, seed_nodes.size, taken, alone)
+    sampled = _grown(profile, seed_nodes.size, fanouts, alone)
     if sampled["num_edges"].mean[-1] <= budget_edges:
-        sampled = _drawn(graph, seed_nodes, taken, rng_seed)
-    ways = [
+        sampled = _drawn(graph, seed_nodes, fanouts, rng_seed)
+    one, other = (
         Growth(
             fanouts=hops,
             tree_slots=_slots(graph, profile, seed_nodes, hops, exact),
@@ -131,21 +156,9 @@ def estimate_explosion(
             num_graph_nodes=graph.num_nodes,
             row_bytes=row_bytes(graph),
         )
-        for way, hops in ((full, everything), (sampled, taken))
-    ]
-    return Explosion(
-        graph_name=graph.name,
-        num_nodes=graph.num_nodes,
-        num_edges=graph.num_edges,
-        seeds=f"{format_count(seed_nodes.size)} seeds" if seed_nodes.size > 1 else "One seed",
-        num_seeds=seed_nodes.size,
-        depth=len(taken),
-        walks=seed_nodes.size * (graph.num_edges / graph.num_nodes) ** np.arange(len(taken) + 1),
-        all_neighbors=ways[0],
-        sampled=ways[1],
-        num_batches=num_batches,
-        elapsed_s=time.perf_counter() - start,
+        for way, hops in ((full, everything), (sampled, fanouts))
     )
+    return one, other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
