@@ -187,6 +187,12 @@ def test_a_loss_that_is_no_number_stops_with_its_place(new_folder: NewFolder) ->
     assert "Fix: a smaller lr=" in str(caught.value)
 
 
+def test_a_model_whose_outputs_are_no_numbers_is_no_result(new_folder: NewFolder) -> None:
+    words = {**WORDS, "lr": 1e30, "batch_size": 4096, "epochs": 1}
+    with pytest.raises(RunError, match=r"NaN or infinite in evaluation after step 1 .*Fix: a smaller lr="):
+        train_here(resolve(path(24), "sage", "mini_batch", **words), new_folder())
+
+
 def test_unlabelled_nodes_train_nothing_and_are_not_measured(new_folder: NewFolder) -> None:
     graph = path(24)
     y = np.array(graph.y)

@@ -77,8 +77,9 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
     """
     findings, words = Findings("launch"), dict(keywords)
     parts = _choose_parts(model, strategy, words, findings)
-    if "strategy" in parts:
-        route(parts, parts["strategy"], words, findings)
+    if "strategy" not in parts:
+        findings.raise_if_any()  # which keywords are right depends on it
+    route(parts, parts["strategy"], words, findings)
     built = {name: part.build(findings) for name, part in parts.items()}
     tried = _check(graph, model, parts, built, findings)
     findings.raise_if_any()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from workbench.core.errors import RunError
 from workbench.core.phases import Phase
 from workbench.train.checkpoint import flatten_buffers, unflatten_buffers
 from workbench.train.engine import Engine
@@ -40,7 +41,7 @@ def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
     started_s = time.perf_counter()
     context, task = engine.context, engine.task
     with engine.recorder.span(Phase.EVALUATE), _inference(engine.module, context.transport):
-        rows = engine.inference.run(engine.module, _all_of_it if keep_outputs else task.summarise)
+        rows = engine.inference.run(engine.module, _checked(_all_of_it if keep_outputs else task.summarise, engine))
     summaries = task.summarise(rows) if keep_outputs else rows
     graph, metrics = context.graph, {}
     for split in ("val", "test"):
@@ -55,6 +56,22 @@ def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
 
 def _all_of_it(outputs: Tensor) -> Tensor:
     return outputs
+
+
+def _checked(then: Callable[[Tensor], Tensor], engine: Engine) -> Callable[[Tensor], Tensor]:
+    """Return `then` behind a check: a diverged model has classes too (the largest of NaN), and they mean nothing."""
+
+    def look(outputs: Tensor) -> Tensor:
+        finite = torch.isfinite(outputs)
+        if not bool(finite.all()):
+            raise RunError(
+                f"model {type(engine.module).__name__}: expected finite outputs; got {int((~finite).sum())} of "
+                f"{finite.numel()} NaN or infinite in evaluation after step {engine.progress.step} (rank "
+                f"{engine.context.rank}). Fix: a smaller lr=, or start again from an earlier checkpoint"
+            )
+        return then(outputs)
+
+    return look
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def _note_unused(key: str, known: list[str], strategy: Part, findings: Findings)
     users = _users(key)
     near = difflib.get_close_matches(key, known, n=1)
     if users:
-        fix = f"remove {key}=, or use {(_strategies_with(key) + users)[0]}"
+        fix = f"{f'write {near[0]}=' if near else f'remove {key}='}, or use {(_strategies_with(key) + users)[0]}"
         findings.add(key, f"a keyword that this run uses ({strategy.owner})", f"one of {', '.join(users)}", fix)
     elif near:
         findings.add(key, f"a known keyword, such as {near[0]!r}", "an unknown keyword", f"write {near[0]}=")
