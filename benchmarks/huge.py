@@ -40,8 +40,8 @@ NOTES = f"""\
 `generate` draws every edge once to count and once for each bucket of destinations; `sample` draws batches of
 {BATCH_SIZE:,} seeds with fanouts {FANOUTS}, the first from pages that may not be in memory; `explore`
 counts exactly what such batches read within each hop, with all neighbours and with drawn ones; `single seeds`
-follows {SINGLE_SEEDS} seeds through {len(FANOUTS)} hops in one pass. Times depend on what else the machine was doing: see its
-load."""
+follows {SINGLE_SEEDS} seeds through {len(FANOUTS)} hops in one pass. Times depend on what else the machine
+was doing: see its load."""
 
 
 @dataclass(kw_only=True)
