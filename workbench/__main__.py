@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+
+from workbench.core.errors import WorkbenchError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,7 +18,16 @@ def main(arguments: list[str] | None = None) -> int:
     stop.add_argument("run_id", nargs="?", help="the run; without it the local cluster ends")
     commands.add_parser("doctor", help="say what is wrong with this machine")
     parsed = parser.parse_args(arguments)
-    return {"runs": _runs, "stop": _stop, "doctor": _doctor}[parsed.command](parsed)
+    try:
+        status = {"runs": _runs, "stop": _stop, "doctor": _doctor}[parsed.command](parsed)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough, as in `runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except WorkbenchError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return status
 
 
 def _runs(_: argparse.Namespace) -> int:

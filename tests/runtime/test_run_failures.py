@@ -130,3 +130,39 @@ def test_a_worker_that_confirms_no_death_is_held_for_lost() -> None:
     replay.feed(ControlAsked, kind="stop", force=True)
     replay.feed(TimerFired, name="abandon")
     assert replay.state.status is Status.STOPPED
+
+
+def test_what_threads_beside_the_training_loop_tell_is_no_sign_of_life() -> None:
+    replay = Replay(world_size=1, silent_s=3.0)
+    replay.run_to_step(1)
+    for _ in range(5):
+        replay.tell(0, "resources_measured", rss_bytes=1)
+    assert of(KillRanks, replay.feed(TimerFired, name="watch"))
+
+
+def test_a_rank_that_takes_steps_is_not_held_for_hung() -> None:
+    replay = Replay(world_size=1, silent_s=3.0)
+    replay.run_to_step(1)
+    for step in range(2, 7):
+        replay.tell(0, "step_finished", step=step)
+    assert not of(KillRanks, replay.feed(TimerFired, name="watch"))
+
+
+def test_a_forced_stop_kills_once_more_what_was_killed_already() -> None:
+    replay = Replay(world_size=1)
+    replay.offer(*HOSTS)
+    replay.feed(ControlAsked, kind="stop")
+    out = replay.feed(ControlAsked, kind="stop", force=True)
+    assert of(KillRanks, out) == [KillRanks(generation=0, ranks=(0,))]
+    assert not of(SetTimer, out), "the worker's time to confirm began with the first"
+
+
+def test_a_rank_that_becomes_ready_after_its_kill_does_not_make_the_run_running() -> None:
+    replay = Replay(world_size=1)
+    replay.offer(*HOSTS)
+    replay.feed(ControlAsked, kind="stop")
+    replay.tell(0, "rank_ready")
+    assert replay.state.status is Status.STARTING
+    assert "run_started" not in replay.kinds
+    replay.exit(0, signal=9)
+    assert replay.state.status is Status.STOPPED

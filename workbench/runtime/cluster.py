@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.core.config import RunConfig
 from workbench.core.errors import Findings, InputError
+from workbench.runtime.ask import ask, gone
 from workbench.runtime.cluster_files import ClusterFiles
 from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
@@ -182,6 +183,8 @@ class Cluster:
 
     def workers(self) -> list[dict[str, Any]]:
         """Return name, address, host and resources of every worker."""
+        if self.client.status != "running":
+            raise gone("cluster")
         info = self.client.scheduler_info(n_workers=-1)["workers"]
         return [
             {
@@ -204,8 +207,7 @@ class Cluster:
         """
         if self.is_local:
             check_room(trainers, samplers)
-            grow = self.client.scheduler.workbench_scale
-            self.client.sync(grow, trainers=trainers, samplers=samplers)
+            ask(self.client, "workbench_scale", subject="cluster", trainers=trainers, samplers=samplers)
             return
         findings, workers = Findings("cluster"), self.workers()
         for name, key, wanted in (("trainers", "trainer", trainers), ("samplers", "sampler", samplers)):
@@ -239,8 +241,9 @@ class Cluster:
         folder.note_cluster(self.address)
         options = dict(options or {})
         options["rank"] = {"paths": own_paths()} | options.get("rank", {})
-        begin = self.client.scheduler.workbench_start
-        self.client.sync(begin, run_id=folder.id, folder=str(folder.path), options=options)
+        where, remains = str(folder.path), f"The run's folder remains: {folder.path}"
+        fields = {"run_id": folder.id, "folder": where, "options": options}
+        ask(self.client, "workbench_start", subject="launch", remains=remains, **fields)
         return self._hold(Run(folder, self.client, trusted=True))
 
     def attach(self, run_id: str) -> Run:
@@ -248,7 +251,9 @@ class Cluster:
         folder = RunFolder.find(run_id)
         if folder.id in self._runs:
             return self._runs[folder.id]
-        known = self.client.sync(self.client.scheduler.workbench_runs)
+        known = ask(
+            self.client, "workbench_runs", subject=f"run {folder.id}", remains=f"Its folder remains: {folder.path}"
+        )
         return self._hold(Run(folder, self.client if folder.id in known else None))
 
     def _hold(self, run: Run) -> Run:

@@ -8,12 +8,13 @@ import platform
 import shutil
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
 
 from workbench.core.errors import Findings
-from workbench.core.home import home
+from workbench.core.home import HOME_FIX, home
 from workbench.core.units import format_bytes
 
 PACKAGES = ("torch", "torch-geometric", "dask", "distributed", "numpy", "numba")
@@ -81,8 +82,12 @@ def _check_resources(findings: Findings) -> None:
         fix = "close other programs, or use a smaller batch_size and store='mmap'"
         findings.add("memory", f"{format_bytes(LITTLE_MEMORY_BYTES)} free", format_bytes(memory), fix, "warning")
     folder = _existing(home())
-    if not os.access(folder, os.W_OK):
-        findings.add("WORKBENCH_HOME", "a folder that can be written", folder, "set WORKBENCH_HOME to one")
+    try:
+        with tempfile.TemporaryFile(dir=folder):  # what the permissions say is not all: a file, /proc, a full disk
+            pass
+    except OSError as error:
+        findings.add("WORKBENCH_HOME", "a folder that can be made and written", f"{home()}: {error}", HOME_FIX)
+        return
     free = shutil.disk_usage(folder).free
     if free < LITTLE_DISK_BYTES:
         fix = f"make room on {folder}, or set WORKBENCH_HOME to another disk: checkpoints and graphs go there"

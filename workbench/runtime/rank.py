@@ -16,6 +16,12 @@ from workbench.runtime import frames
 from workbench.runtime.rank_link import RankLink
 
 log = logging.getLogger(__name__)
+_TALKERS = (
+    __name__,
+    "workbench.runtime.rank_context",
+    "workbench.runtime.sampler_crew",
+    "workbench.train.transport",
+)
 PEER_SIGNS = (
     "Connection closed by peer",
     "Connection reset by peer",
@@ -41,7 +47,8 @@ def main(sock: socket.socket) -> None:
     except BaseException as error:
         code = 1
         traceback.print_exc()
-        report = {"reason": classify(error), "cause": describe(error), "traceback": traceback.format_exc()[-16000:]}
+        reason, trace = classify(error, spec["world_size"]), traceback.format_exc()[-16000:]
+        report = {"reason": reason, "cause": describe(error), "traceback": trace}
     try:
         link.send({"op": "report", **report})
     except OSError:
@@ -135,17 +142,27 @@ def bind_to_interface(host: str) -> None:
             os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
 
 
-def classify(error: BaseException) -> str:
-    """Return the kind of failure: the echo of a peer's end, memory, or an error of the code."""
+def classify(error: BaseException, world_size: int) -> str:
+    """Return the kind of failure: the echo of a peer's end, memory, or an error of the code.
+
+    Only what was raised while ranks talked to each other is an echo: code of the user's may lose a connection too.
+    """
     import torch
 
     text = str(error)
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator: can't allocate" in text:
         return "memory"
     gone = isinstance(error, (ConnectionError, TimeoutError, torch.distributed.DistError, RuntimeError))
-    if gone and any(sign in text for sign in PEER_SIGNS):
+    if world_size > 1 and gone and any(sign in text for sign in PEER_SIGNS) and _is_from_talk(error):
         return "peer"
     return "error"
+
+
+def _is_from_talk(error: BaseException) -> bool:
+    """Say whether the innermost Python code at an error's origin is that of a collective."""
+    frames_of = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    module = str(frames_of[-1].f_globals.get("__name__", "")) if frames_of else ""
+    return module in _TALKERS or module.startswith("torch.distributed.")
 
 
 def describe(error: BaseException) -> str:

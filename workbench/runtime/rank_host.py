@@ -49,6 +49,7 @@ class _Rank:
     writer: asyncio.StreamWriter | None = None
     waiting: list[frames.Message] = field(default_factory=list)
     hung_up: bool = False
+    killed: bool = False
     exited: tuple[int, int] | None = None
 
     def send(self, message: frames.Message) -> None:
@@ -142,11 +143,19 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
             held.send(message)
 
     def _on_kill(self, run_id: str, generation: int, rank: int) -> None:
-        self._link.kill(rank_key(run_id, generation, rank), 9)
+        key = rank_key(run_id, generation, rank)
+        if held := self._ranks.get(key):
+            held.killed = True  # it may wait for the zygote still: then it is not forked at all
+            if self._linked.is_set():
+                self._link.kill(key, 9)
 
     async def _run_rank(self, rank: _Rank, spec: dict[str, Any]) -> None:
         key = rank_key(rank.run_id, rank.generation, rank.rank)
         await self._linked.wait()
+        if rank.killed:
+            rank.hung_up = True
+            self._on_exit(key, 0, 9)
+            return
         mine, theirs = socket.socketpair()
         try:
             env = _environment(spec, dict(os.environ))

@@ -16,6 +16,7 @@ from workbench.core.control import ControlKind
 from workbench.core.display import render_run
 from workbench.core.errors import Findings, RunError
 from workbench.core.events import Event
+from workbench.runtime.ask import ask
 from workbench.runtime.event_stream import EventStream
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import Status
@@ -132,14 +133,13 @@ class Run:
         Raises
         ------
         RunError
-            Where the run has no scheduler any more.
+            Where the run's cluster is gone.
         """
-        if self._ended:
+        if self._status.ended or self._client is None:
             return
-        if self._client is None:
-            raise RunError(f"run {self.id}: its scheduler is gone, so that nothing can be sent to it")
-        send = self._client.scheduler.workbench_control
-        self._client.sync(send, run_id=self.id, kind=kind, by="user", force=force)
+        fields = {"run_id": self.id, "kind": kind, "by": "user", "force": force}
+        remains = f"The run's folder remains: {self.folder}"
+        ask(self._client, "workbench_control", subject=f"run {self.id}", remains=remains, **fields)
 
     def pause(self) -> Run:
         """Let all ranks stand still after the step at work."""

@@ -62,14 +62,15 @@ def hung(state: RunState, ranks: list[int], cause: str, kind: FailureKind = "sil
     return kill(state.with_(failing=True, failures=(failure,)))
 
 
-def kill(state: RunState) -> Result:
-    """Kill what is left of the gang, once; a worker that does not confirm in time is held for lost."""
-    if state.killed or not state.live:
+def kill(state: RunState, *, again: bool = False) -> Result:
+    """Kill what is left of the gang, once (`again`: once more); a worker that confirms too late is held for lost."""
+    if not state.live or (state.killed and not again):
         return state, ()
-    return state.with_(killed=True), (
-        KillRanks(generation=state.generation, ranks=tuple(sorted(state.live))),
-        SetTimer(name="abandon", generation=state.generation, delay_s=state.limits.abandon_s),
-    )
+    order = KillRanks(generation=state.generation, ranks=tuple(sorted(state.live)))
+    if state.killed:
+        return state, (order,)
+    abandon = SetTimer(name="abandon", generation=state.generation, delay_s=state.limits.abandon_s)
+    return state.with_(killed=True), (order, abandon)
 
 
 def settle_if_empty(state: RunState, signal: Signal) -> Result:

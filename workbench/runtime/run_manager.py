@@ -43,6 +43,7 @@ from workbench.runtime.run_records import (
     WorkerLost,
 )
 from workbench.runtime.run_state import transition
+from workbench.runtime.waiting import waiting_text
 
 log = logging.getLogger(__name__)
 IPC_TIMEOUT_S = 60.0
@@ -149,10 +150,13 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     def _on_host_failed(self, worker: str, text: str) -> None:
         for run in self._runs.values():
-            if not (run.state.status.ended or run.state.live or text in run.told):
-                run.told.add(text)
-                told = Event(kind="log_written", time_s=time.time(), data={"level": "error", "text": text})
-                self._publish(run, [told])
+            if not (run.state.status.ended or run.state.live):
+                self._say_once(run, text, "error", text)
+
+    def _say_once(self, run: _Run, key: str, level: str, text: str) -> None:
+        if key not in run.told:
+            run.told.add(key)
+            self._publish(run, [Event(kind="log_written", time_s=time.time(), data={"level": level, "text": text})])
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         self._offer_hosts()
@@ -272,6 +276,9 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             if not run.state.status.ended:
                 hosts, num_samplers = self._free()
                 self._feed(run, HostsOffered(time_s=time.time(), hosts=hosts, num_samplers=num_samplers))
+                states = {run_id: other.state for run_id, other in self._runs.items()}
+                if text := waiting_text(run.state, states, len(hosts), num_samplers):
+                    self._say_once(run, f"waits after generation {run.state.generation}", "info", text)
 
     def _free(self) -> tuple[tuple[Host, ...], int]:
         """Return the workers that may hold a rank now, by name, and the number of idle samplers."""

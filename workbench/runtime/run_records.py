@@ -70,7 +70,7 @@ class Limits:
     abandon_s : float
         Wait for killed ranks to be gone before their worker is held for lost.
     silent_s : float
-        Wait for any event of a running rank before it is held for hung.
+        Wait for an event of a running rank's training loop before the rank is held for hung.
     max_restarts : int
         Restarts after a lost rank; running out of memory is forgiven once.
     """

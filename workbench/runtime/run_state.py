@@ -33,6 +33,9 @@ from workbench.runtime.run_records import (
     WorkerLost,
 )
 
+# Threads beside the training loop tell these, also where the loop hangs.
+_NO_SIGN_OF_LIFE = frozenset({"resources_measured", "sampler_started", "sampler_lost"})
+
 
 def transition(state: RunState, signal: Signal) -> Result:
     """Return the state after a signal, and what has to be done now."""
@@ -82,8 +85,9 @@ def _store_opened(state: RunState, signal: StoreOpened) -> Result:
 
 
 def _told(state: RunState, signal: RankTold) -> Result:
-    heard = tuple(signal.time_s if k == signal.rank else time_s for k, time_s in enumerate(state.heard_s))
-    state = state.with_(heard_s=heard)
+    if signal.kind not in _NO_SIGN_OF_LIFE:
+        heard = tuple(signal.time_s if k == signal.rank else time_s for k, time_s in enumerate(state.heard_s))
+        state = state.with_(heard_s=heard)
     event = Publish(
         kind=signal.kind, time_s=signal.time_s, generation=signal.generation, rank=signal.rank, data=signal.data
     )
@@ -116,7 +120,8 @@ def _count_checkpoints(state: RunState) -> RunState:
 
 def _ready(state: RunState, signal: RankTold, event: Publish) -> Result:
     state = state.with_(ready=state.ready | {signal.rank})
-    if len(state.ready) < state.world_size or state.status is not Status.STARTING:
+    is_ending = state.killed or state.stopping
+    if len(state.ready) < state.world_size or state.status is not Status.STARTING or is_ending:
         return state, (event,)
     state = state.with_(status=Status.RUNNING)
     started = state.publish(signal, "run_started", start_s=signal.time_s - state.created_s)
@@ -166,7 +171,7 @@ def _stop(state: RunState, signal: ControlAsked) -> Result:
     if not state.live:
         state, more = state.end(signal, Status.STOPPED, "run_stopped", step=state.step)
     elif signal.force or state.failing or state.status is Status.STARTING:
-        state, more = kill(state)
+        state, more = kill(state, again=signal.force)
     else:
         state, more = _send_control(state, "stop")
         more = (*more, SetTimer(name="stop", generation=state.generation, delay_s=state.limits.stop_s))

@@ -44,6 +44,8 @@ class ZygoteLink:
         self._key, self._on_exit = cluster_key, on_exit
         self._sock: socket.socket | None = None
         self._pids: dict[str, int] = {}
+        self._forking: set[str] = set()  # asked for, and not told yet
+        self._doomed: dict[str, int] = {}  # the signals for those
         self._process: subprocess.Popen[bytes] | None = None
         self.info: frames.Message = {}
 
@@ -78,15 +80,23 @@ class ZygoteLink:
             while True:
                 message = await frames.read(self._reader)
                 if message["op"] == "forked":
-                    self._pids[message["key"]] = message["pid"]
+                    self._on_forked(message["key"], message["pid"])
                 elif message["op"] == "exited":
                     self._pids.pop(message["key"], None)
                     self._on_exit(message["key"], message["code"], message["signal"])
         except (asyncio.IncompleteReadError, OSError):
             self.close()
-            for key in list(self._pids):
-                self._pids.pop(key)
+            lost = [*self._pids, *self._forking]
+            for kept in (self._pids, self._forking, self._doomed):
+                kept.clear()
+            for key in lost:
                 self._on_exit(key, 0, 9)
+
+    def _on_forked(self, key: str, pid: int) -> None:
+        self._forking.discard(key)
+        self._pids[key] = pid
+        if key in self._doomed:
+            self.kill(key, self._doomed.pop(key))
 
     def fork(self, key: str, log: str, env: dict[str, str], control: socket.socket) -> None:
         """Ask for a rank that writes its output to `log` and is steered through `control`."""
@@ -95,12 +105,15 @@ class ZygoteLink:
         # The frame is small and the peer reads at once, so that a blocking send costs microseconds.
         self._sock.setblocking(True)
         frames.send(self._sock, {"op": "fork", "key": key, "log": log, "env": env}, [control.fileno()])
+        self._forking.add(key)
         self._sock.setblocking(False)
 
     def kill(self, key: str, signal_number: int) -> None:
-        """Send a signal to a rank's process, if it lives."""
+        """Send a signal to a rank's process, if it lives; one that is being forked gets it when its pid is known."""
         if key in self._pids:
             os.kill(self._pids[key], signal_number)
+        elif key in self._forking:
+            self._doomed[key] = signal_number
 
     def close(self) -> None:
         """Hang up; the zygote then kills the ranks of this worker."""

@@ -17,6 +17,7 @@ from typing import Any
 import numba
 from numba.core import types
 
+from workbench.core.errors import InputError
 from workbench.core.home import home_folder
 
 logger = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ def _enable_cache(dispatcher: Any) -> bool:
     try:
         numba.config.CACHE_DIR = str(home_folder("numba"))
         dispatcher.enable_caching()
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, InputError) as error:
         logger.warning("Compiled kernels are not kept: %s", error)
         return False
     finally:
