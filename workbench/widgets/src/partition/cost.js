@@ -46,10 +46,15 @@ function chart(costs, width) {
   if (costs.crossing) {
     const [at, seconds] = costs.crossing;
     const late = X(at) > width - 210;
+    // Early on both lines begin below: the words stand above them, else under the crossing.
+    const early = X(at) < axes.inner.left + 90;
+    const end = early ? axes.inner.top + 4 : axes.inner.bottom;
+    const epochs = Math.max(1, Math.ceil(at));
+    const words = `pays off after ${epochs.toLocaleString("en")} epoch${epochs === 1 ? "" : "s"}`;
     axes.plot.append(
-      svg("line", { x1: X(at), x2: X(at), y1: Y(seconds) + 5, y2: axes.inner.bottom, stroke: "var(--wb-accent)", "stroke-dasharray": "2 3" }),
+      svg("line", { x1: X(at), x2: X(at), y1: Y(seconds) + (early ? -5 : 5), y2: end, stroke: "var(--wb-accent)", "stroke-dasharray": "2 3" }),
       svg("circle", { cx: X(at), cy: Y(seconds), r: 4, fill: "var(--wb-bg)", stroke: "var(--wb-accent)", "stroke-width": 2 }),
-      text(X(at) + (late ? -8 : 8), axes.inner.bottom - 8, `pays off after ${Math.max(1, Math.ceil(at)).toLocaleString("en")} epochs`, { anchor: late ? "end" : "start", fill: "var(--wb-accent)" }));
+      text(X(at) + (late ? -8 : 8), early ? end + 10 : end - 8, words, { anchor: late ? "end" : "start", fill: "var(--wb-accent)" }));
   }
   return axes.node;
 }
