@@ -99,15 +99,17 @@ function drawHead(model, at, ask, width) {
 function drawTree(model, at, ask, width) {
   const tree = model.tree;
   if (!tree) return;
+  const nodes = () => [...at.tree.body.querySelectorAll(".nx-node")];
+  const focused = nodes().indexOf(document.activeElement);
+  const sameRoot = model.drawnTree?.node === tree.node;
   if (model.drawnTree !== tree) {
     model.drawnTree = tree;
     model.treeView = treeView(at.tree.body, tree, { onSeed: ask.takeSeed });
     at.tree.heading.textContent = `Sampled computation tree of ${tree.names[tree.node]}`;
     at.tree.under.textContent = treeSummary(tree);
   }
-  const focused = at.tree.body.contains(document.activeElement);
   model.treeView.redraw(width);
-  if (focused) at.tree.body.querySelector(".nx-node")?.focus();
+  if (focused >= 0) nodes()[sameRoot ? focused : 0]?.focus(); // a redrawn tree keeps the reader's place
 }
 
 /** At which hop the graph is reached, and when each hub comes in. */
