@@ -1,5 +1,5 @@
 // PartitionExplorer: methods side by side on linked maps, with traffic, balance, quality and cost.
-import { busyLine, debounce, el, errorBox } from "./lib/dom.js";
+import { busyLine, debounce, errorBox } from "./lib/dom.js";
 import { CancelledError } from "./lib/connection.js";
 import { count } from "./lib/format.js";
 import { defineWidget } from "./lib/widget.js";
@@ -10,6 +10,7 @@ import { costSection } from "./partition/cost.js";
 import { NodeGrid, Renderer } from "./partition/gl.js";
 import { orderedEdges, tintsOf } from "./partition/layers.js";
 import { Zoom } from "./partition/map.js";
+import { buildPage, columnsAbreast, doneText, factTiles, footText, tipLines } from "./partition/page.js";
 import { sharedAsk } from "./partition/shared.js";
 import { readTheme, watchTheme } from "./partition/theme.js";
 import { trafficScale } from "./partition/traffic.js";
@@ -24,25 +25,9 @@ class Explorer {
     this.zoom = new Zoom();
     this.stop = { partition: null, map: null };
     this.busy = { partition: busyLine(() => this.cancel()), map: busyLine(() => this.cancel()) };
-    this.#build();
+    Object.assign(this, buildPage(root, this.busy));
     this.askNode = debounce((node) => this.#askNode(node), 80);
     this.unwatch = watchTheme(() => { this.theme = null; this.drawMaps(); this.drawDetails(); });
-  }
-
-  #build() {
-    this.status = el("span", { class: "pe-status", role: "status" });
-    this.title = el("span");
-    this.lead = el("p", { class: "pe-lead" });
-    this.facts = el("div", { class: "pe-facts" });
-    this.controls = el("div");
-    this.selection = el("div");
-    this.key = el("div");
-    this.trouble = el("div", { class: "pe-trouble" });
-    this.grid = el("div", { class: "pe-columns" });
-    this.costPlace = el("div");
-    this.foot = el("p", { class: "pe-foot" });
-    this.root.append(el("header", {}, el("div", { class: "pe-top" }, el("h2", {}, "Partition explorer"), this.title, this.status), this.lead, this.facts),
-      this.controls, this.busy.partition.node, this.busy.map.node, this.trouble, this.selection, this.key, this.grid, this.costPlace, this.foot);
   }
 
   // -- what comes from the kernel --------------------------------------------------------------------------------
@@ -57,7 +42,7 @@ class Explorer {
     }
     this.snapshot = snapshot;
     this.title.textContent = snapshot.facts.name;
-    this.facts.replaceChildren(...snapshot.facts.tiles.map(([value, unit, more]) => el("div", {}, el("b", {}, value), el("small", {}, unit, el("i", {}, more)))));
+    this.facts.replaceChildren(...factTiles(snapshot.facts.tiles));
     this.drawControls();
     const wanted = JSON.stringify({ ...snapshot.settings, selected_part: null });
     if (wanted !== this.asked) this.askPartition();
@@ -119,8 +104,7 @@ class Explorer {
       if (this.gone) return;
       this.renderer.setPositions(this.state.map.positions);
       this.nodeGrid = null;
-      this.layers();
-      this.drawMaps();
+      this.layers(); this.drawMaps();
       this.done();
     } catch (error) { this.fail(error); }
   }
@@ -197,11 +181,7 @@ class Explorer {
 
   showFacts(facts) {
     this.root.dataset.node = String(facts.node);
-    this.views.forEach((view, i) => {
-      const { part, role } = facts.places[i];
-      const title = facts.title === `node ${facts.node}` ? facts.title : `${facts.title} (node ${facts.node})`;
-      view.map.showTip([title, facts.class || null, `${facts.degree}, part ${part}`, role].filter(Boolean));
-    });
+    this.views.forEach((view, i) => view.map.showTip(tipLines(facts, facts.places[i])));
   }
 
   // -- drawing ---------------------------------------------------------------------------------------------------
@@ -285,7 +265,7 @@ class Explorer {
 
   resize(width) {
     this.width = width;
-    const perRow = width < 720 ? 1 : Math.min(this.views.length, width >= 1320 && this.views.length > 2 ? 3 : 2);
+    const perRow = columnsAbreast(width, this.views.length);
     this.grid.style.setProperty("--pe-columns", perRow || 1);
     const room = perRow ? Math.floor((width - (perRow - 1) * 24) / perRow) : width;
     this.views.forEach((view) => view.resize(Math.min(room, 760)));
@@ -296,23 +276,12 @@ class Explorer {
   done() {
     const { map } = this.state;
     if (!this.columns.length) return;
-    const many = `${this.columns.length} partition${this.columns.length === 1 ? "" : "s"}`;
-    this.setStatus(map ? `Done: ${many} and the layout` : `${many} done, laying out the graph`, map ? "done" : "");
+    this.setStatus(doneText(this.columns.length, map), map ? "done" : "");
     this.root.dataset.columns = this.columns.map((column) => `${column.method}:${column.num_parts}:${column.cut}`).join(" ");
     this.foot.textContent = footText(this.snapshot.facts, map, this.columns);
   }
 
   destroy() { this.gone = true; this.unwatch(); this.renderer.destroy(); }
-}
-
-function footText(facts, map, columns) {
-  const drawn = !map ? "" : map.sampled
-    ? `All ${count(facts.num_nodes)} nodes are drawn; of ${count(map.num_pairs)} edges a random sample of ${count(map.edges.length / 2)}. The figures count all of them. `
-    : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
-  const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
-  const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
-  const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
-  return `${drawn}${matched}${repaired}${colours}Times to partition were measured once, on this machine, child process included.`;
 }
 
 export default defineWidget({

@@ -1,0 +1,49 @@
+// The fixed parts of the explorer's page, and the words around the maps.
+import { el } from "../lib/dom.js";
+import { count } from "../lib/format.js";
+
+/** Builds the page into `root`; returns its places by name. */
+export function buildPage(root, busy) {
+  const at = {
+    status: el("span", { class: "pe-status", role: "status" }),
+    title: el("span"),
+    lead: el("p", { class: "pe-lead" }),
+    facts: el("div", { class: "pe-facts" }),
+    controls: el("div"),
+    selection: el("div"),
+    key: el("div"),
+    trouble: el("div", { class: "pe-trouble" }),
+    grid: el("div", { class: "pe-columns" }),
+    costPlace: el("div"),
+    foot: el("p", { class: "pe-foot" }),
+  };
+  root.append(el("header", {}, el("div", { class: "pe-top" }, el("h2", {}, "Partition explorer"), at.title, at.status), at.lead, at.facts),
+    at.controls, busy.partition.node, busy.map.node, at.trouble, at.selection, at.key, at.grid, at.costPlace, at.foot);
+  return at;
+}
+
+export const factTiles = (tiles) => tiles.map(([value, unit, more]) => el("div", {}, el("b", {}, value), el("small", {}, unit, el("i", {}, more))));
+
+/** The lines of a map's tip for a node, in the map of one partition. */
+export function tipLines(facts, { part, role }) {
+  const title = facts.title === `node ${facts.node}` ? facts.title : `${facts.title} (node ${facts.node})`;
+  return [title, facts.class || null, `${facts.degree}, part ${part}`, role].filter(Boolean);
+}
+
+/** How many columns stand side by side on a page of that width. */
+export const columnsAbreast = (width, numColumns) => (width < 720 ? 1 : Math.min(numColumns, width >= 1320 && numColumns > 2 ? 3 : 2));
+
+export function doneText(numColumns, map) {
+  const many = `${numColumns} partition${numColumns === 1 ? "" : "s"}`;
+  return map ? `Done: ${many} and the layout` : `${many} done, laying out the graph`;
+}
+
+export function footText(facts, map, columns) {
+  const drawn = !map ? "" : map.sampled
+    ? `All ${count(facts.num_nodes)} nodes are drawn; of ${count(map.num_pairs)} edges a random sample of ${count(map.edges.length / 2)}. The figures count all of them. `
+    : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
+  const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
+  const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
+  const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
+  return `${drawn}${matched}${repaired}${colours}Times to partition were measured once, on this machine, child process included.`;
+}
