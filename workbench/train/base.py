@@ -170,6 +170,11 @@ class Strategy(Params):
     """How the work of an epoch is divided into steps and ranks."""
 
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({})  # fields that are chosen from a registry
+    part_owner: ClassVar[str] = "trainer"  # what owns a part of the graph, where `parts` has a partition
+
+    def count_parts(self, trainers: int) -> int:
+        """Return how many parts the graph is divided into, where `parts` has a partition: one a trainer."""
+        return trainers
 
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
         """Note what makes a run by this strategy impossible."""

@@ -15,9 +15,11 @@ from workbench.core.errors import Finding, Findings
 from workbench.core.params import Params
 from workbench.graph import Graph
 from workbench.models import MODELS, ModelSpec
+from workbench.partition import PARTITIONERS, Partition
 from workbench.train.base import STRATEGIES, TASKS, UPDATES, Strategy, Task, Update
 from workbench.train.build import CUSTOM
 from workbench.train.keywords import Part, choose, parts_of_strategy, route, settings_part
+from workbench.train.partitioned import check_partition, record_parts
 from workbench.train.settings import RunSettings
 from workbench.train.user_module import Tried, make_module, try_module
 
@@ -80,7 +82,7 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
     if "strategy" not in parts:
         findings.raise_if_any()  # which keywords are right depends on it
     route(parts, parts["strategy"], words, findings)
-    built = {name: part.build(findings) for name, part in parts.items()}
+    built: dict[str, Any] = {name: part.build(findings) for name, part in parts.items()}
     tried = _check(graph, model, parts, built, findings)
     findings.raise_if_any()
     spec = cast("ModelSpec | None", built.get("model"))
@@ -91,7 +93,7 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
 
 
 def _check(
-    graph: Graph, model: Model, parts: Mapping[str, Part], built: Mapping[str, Params | None], findings: Findings
+    graph: Graph, model: Model, parts: Mapping[str, Part], built: Mapping[str, Any], findings: Findings
 ) -> Tried | None:
     """Note what does not fit together; return a model of the user's, tried, if there is one and it works."""
     task, strategy = cast("Task | None", built.get("task")), cast("Strategy | None", built.get("strategy"))
@@ -103,6 +105,8 @@ def _check(
     if strategy is not None:
         wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
         strategy.check(graph, **wanted, findings=findings)
+        if (choice := _partition_of(strategy, parts, built)) is not None:
+            check_partition(graph, choice, strategy.count_parts(wanted["trainers"]), findings, per=strategy.part_owner)
         _refuse_caches(tried, strategy, findings)
     return tried
 
@@ -172,14 +176,15 @@ def _compare_depth(sampler: Params | None, num_propagations: int, findings: Find
     )
 
 
-def _config(
-    graph: Graph, parts: Mapping[str, Part], built: Mapping[str, Params | None], tried: Tried | None
-) -> RunConfig:
+def _config(graph: Graph, parts: Mapping[str, Part], built: Mapping[str, Any], tried: Tried | None) -> RunConfig:
     strategy, settings = cast("Strategy", built["strategy"]), cast("RunSettings", built["run"])
     params = strategy.to_dict()
     for name, registry in strategy.parts.items():
         chosen = built[name] if name in built else _own_part(registry, getattr(strategy, name))
-        params[name] = registry.to_dict(chosen)
+        if registry is PARTITIONERS:
+            params[name] = record_parts(graph, chosen, strategy.count_parts(settings.trainers))
+        else:
+            params[name] = registry.to_dict(chosen)
     if tried is None:
         model = _choice(MODELS, built["model"])
     else:
@@ -194,8 +199,18 @@ def _config(
     )
 
 
+def _partition_of(strategy: Strategy, parts: Mapping[str, Part], built: Mapping[str, Any]) -> Any:
+    """Return what was chosen as the strategy's partition, or None where it has none, or a fault is noted already."""
+    for name, registry in strategy.parts.items():
+        if registry is PARTITIONERS:
+            return built.get(name) if parts["strategy"].given is None else _own_part(registry, getattr(strategy, name))
+    return None
+
+
 def _own_part(registry: Registry[Any], choice: Any) -> Any:
     """Return what an object of a strategy holds as one of its parts: a name, a description or an object."""
+    if isinstance(choice, Partition):
+        return choice
     return registry.from_dict(choice) if isinstance(choice, Mapping) else registry.create(choice)
 
 

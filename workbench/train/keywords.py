@@ -11,6 +11,8 @@ from workbench.core.errors import Findings, InputError
 from workbench.core.params import Params
 from workbench.core.registry import Registry
 from workbench.models import MODELS
+from workbench.partition import Partition
+from workbench.partition.base import Partitioner
 from workbench.train.base import STRATEGIES, TASKS, UPDATES, Strategy
 from workbench.train.settings import RunSettings
 
@@ -24,13 +26,13 @@ class Part:
 
     owner: str
     factory: type[Params]
-    given: Params | None = None
+    given: Params | Partition | None = None
     keywords: dict[str, Any] = field(default_factory=dict)
 
     def takes(self, hidden: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(info.name for info in self.factory.describe() if info.name not in hidden)
 
-    def build(self, findings: Findings) -> Params | None:
+    def build(self, findings: Findings) -> Params | Partition | None:
         """Return the part, or None with its faults noted."""
         if self.given is not None:
             for key in self.keywords:
@@ -46,6 +48,8 @@ class Part:
 
 def choose(registry: Registry[Any], choice: Any, findings: Findings) -> Part | None:
     """Return the part that a name or an object of a registry stands for, or None with the fault noted."""
+    if isinstance(choice, Partition) and registry.base is Partitioner:  # what a method has made, in its place
+        return Part(owner="the partition", factory=Partitioner, given=choice)
     if isinstance(choice, registry.base):
         return Part(owner=f"{registry.kind} {registry.name_of(choice)!r}", factory=type(choice), given=choice)
     try:
@@ -56,11 +60,16 @@ def choose(registry: Registry[Any], choice: Any, findings: Findings) -> Part | N
 
 
 def route(parts: Mapping[str, Part], strategy: Part, keywords: Mapping[str, Any], findings: Findings) -> None:
-    """Give every keyword to the one part that takes it; note those that nobody, or more than one part, takes."""
+    """Give every keyword to the one part that takes it; note those that nobody, or more than one part, takes.
+
+    What belongs to the run (``rng_seed``) is the run's, also where a part has a parameter of that name: such a part
+    is then passed as an object.
+    """
     hidden = getattr(strategy.factory, "parts", {})
     takers = {name: part.takes(hidden if part is strategy else ()) for name, part in parts.items()}
     for key, value in keywords.items():
         names = [name for name, taken in takers.items() if key in taken]
+        names = ["run"] if "run" in names else names
         for name in names[:1]:
             parts[name].keywords[key] = value
         if len(names) > 1:
