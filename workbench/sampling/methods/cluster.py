@@ -17,6 +17,7 @@ from workbench.core.params import param
 from workbench.core.rng import generator
 from workbench.partition import Partition, partition
 from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
+from workbench.sampling.cluster_owners import cluster_loads, deal_clusters
 from workbench.sampling.derived import DERIVED
 from workbench.sampling.drawn import subgraph_among
 from workbench.sampling.scratch import Scratch
@@ -36,6 +37,8 @@ class ClusterSampler(Sampler):
     Draws its seeds: those of `seed_nodes` that lie in the batch's clusters. An epoch has every cluster once, in
     batches of `clusters_per_batch` and a last one of what is left; batch numbers beyond it are empty. The clusters
     are made once for a graph and kept under the workbench's home; a graph of fewer nodes has as many clusters as nodes.
+    With several owners, batch b has clusters of owner ``b % num_owners`` alone: as many each (or one less), dealt out
+    once by seed nodes and edges, and regrouped among its own.
 
     Chiang et al., "Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph Convolutional Networks",
     KDD 2019.
@@ -47,6 +50,7 @@ class ClusterSampler(Sampler):
     clusters_per_batch: int = param(5, help="clusters that a batch has", unit="clusters", minimum=1)
     partitioner: str = param("metis", help="how the clusters are made: a name of PARTITIONERS")
     partition_folder: str = param("", help="folder of a saved partition whose parts are the clusters, instead")
+    num_owners: int = param(1, help="ranks among which the clusters are divided: each keeps its own", minimum=1)
 
     @classmethod
     def of(cls, clusters: Partition, *, clusters_per_batch: int = 1) -> Self:
@@ -62,7 +66,8 @@ class ClusterSampler(Sampler):
         )
 
     def num_batches(self, graph: Topology) -> int:
-        return -(-self._num_clusters(graph) // self.clusters_per_batch)
+        most = -(-self._num_clusters(graph) // self.num_owners)
+        return self.num_owners * -(-most // self.clusters_per_batch)
 
     def clusters(self, graph: Topology) -> NDArray[np.int32]:
         """Return the cluster of each node, int32 (n)."""
@@ -79,11 +84,25 @@ class ClusterSampler(Sampler):
         rng_seed: int,
         scratch: Scratch | None = None,
     ) -> SampledSubgraph:
-        clusters, first = self.clusters(graph), batch * self.clusters_per_batch
-        order = generator(rng_seed, epoch, _REGROUP).permutation(self._num_clusters(graph))
-        in_batch = np.zeros(len(order), bool)
-        in_batch[order[first : first + self.clusters_per_batch]] = True
+        clusters, (turn, owner) = self.clusters(graph), divmod(batch, self.num_owners)
+        own, key = self.owned(graph, seed_nodes)[owner], (owner,) if self.num_owners > 1 else ()
+        first = turn * self.clusters_per_batch
+        in_batch = np.zeros(self._num_clusters(graph), bool)
+        in_batch[
+            generator(rng_seed, epoch, _REGROUP, *key).permutation(own)[first : first + self.clusters_per_batch]
+        ] = True
         return subgraph_among(graph, np.flatnonzero(in_batch[clusters]), seed_nodes, scratch=scratch)
+
+    def owned(self, graph: Topology, seed_nodes: Ids) -> list[Ids]:
+        """Return the clusters of each owner; together every cluster once."""
+        count = self._num_clusters(graph)
+        if self.num_owners == 1:
+            return [np.arange(count)]
+
+        def deal() -> list[Ids]:
+            return deal_clusters(cluster_loads(graph, self.clusters(graph), seed_nodes, count), self.num_owners)
+
+        return DERIVED.get(seed_nodes, (self, id(graph.indptr)), deal)
 
     def _num_clusters(self, graph: Topology) -> int:
         return min(self.num_clusters, graph.num_nodes)
