@@ -151,7 +151,7 @@ def _try_user_module(graph: Graph, model: Any, task: Task, rng_seed: int, findin
 
 def _refuse_caches(tried: Tried | None, strategy: Strategy, findings: Findings) -> None:
     """Note layers that keep the first graph they see: right for one graph, silently wrong for sampled batches."""
-    if tried is None or "sampler" not in strategy.parts:
+    if tried is None or "store" not in strategy.parts:  # it reads features batch by batch
         return
     for name, layer in tried.module.named_modules():
         if getattr(layer, "cached", False) is True:

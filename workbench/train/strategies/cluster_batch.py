@@ -1,0 +1,113 @@
+"""Cluster-GCN: a step on a few clusters of the graph, and nothing outside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from workbench.core.errors import Findings, InputError
+from workbench.core.params import param
+from workbench.core.registry import Registry
+from workbench.gather import STORES, BatchPlan
+from workbench.partition import PARTITIONERS, Partition
+from workbench.sampling import SAMPLERS
+from workbench.sampling.base import steps_per_epoch
+from workbench.sampling.methods.cluster import ClusterSampler
+from workbench.train.base import STRATEGIES, Job, Strategy, StrategyRun
+from workbench.train.batches import BatchRun
+from workbench.train.strategies.mini_batch import describe
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+NUM_CLUSTERS = 50
+
+
+@STRATEGIES.register("cluster_batch")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterBatch(Strategy):
+    """Cluster-GCN: each step computes on a few clusters, with the edges within and between them.
+
+    Edges to nodes outside the batch are dropped and degrees are those of the batch: ``A = A_batch + A_dropped``. The
+    clusters are dealt out to the trainers once, evenly by training nodes and edges, and each trainer regroups its own
+    every epoch: a rank reads the features of its clusters alone, and only gradients travel. Every cluster comes once
+    an epoch, all ranks take equally many steps, and one that has no cluster left joins with zeros.
+
+    Chiang et al., "Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph Convolutional Networks",
+    KDD 2019, arXiv 1905.07953.
+    """
+
+    parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"store": STORES})
+
+    num_clusters: int | None = param(
+        None, help=f"clusters of the graph; by default {NUM_CLUSTERS}, or the parts of a partition given", minimum=1
+    )
+    clusters_per_batch: int = param(5, help="clusters of a trainer in a step", unit="clusters", minimum=1)
+    partitioner: Any = param(  # noqa: RUF009
+        "metis", help="what makes the clusters: a name of PARTITIONERS, or a Partition whose parts they are"
+    )
+    partition_folder: str = param("", help="folder of a saved partition whose parts are the clusters, instead")
+    # Mapped, not in memory: a rank touches the rows of its own clusters alone.
+    store: Any = param("mmap", help="where features are read: a name, an object or its description")  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        given, count = self.partitioner, self.num_clusters
+        if isinstance(given, Partition):
+            if count not in (None, given.num_parts):
+                findings = Findings("strategy 'cluster_batch'")
+                got = f"{count} clusters beside a partition of {given.num_parts} parts"
+                findings.add("num_clusters", "the parts of the partition", got, "remove num_clusters=")
+                findings.raise_if_any()
+            saved = ClusterSampler.of(given)
+            object.__setattr__(self, "partition_folder", saved.partition_folder)
+            object.__setattr__(self, "partitioner", given.method)
+            count = given.num_parts
+        object.__setattr__(self, "num_clusters", count or NUM_CLUSTERS)
+
+    def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
+        num_errors = len(findings.errors)
+        self._check_partitioner(findings)
+        if min(self.num_clusters or 0, graph.num_nodes) < trainers:
+            got = f"{self.num_clusters} clusters for {trainers} trainers: some of them would have nothing to do"
+            findings.add("num_clusters", "at least one cluster a trainer", got, "use more clusters", "warning")
+        if len(findings.errors) == num_errors == 0:
+            try:  # made where the launch can tell of it, and found again by the ranks
+                self.sampler(trainers).clusters(graph)
+            except InputError as error:
+                findings.items.extend(error.findings)
+
+    def _check_partitioner(self, findings: Findings) -> None:
+        try:
+            entry = PARTITIONERS.entry(self.partitioner)
+        except InputError as error:
+            findings.items.extend(error.findings)
+            return
+        if entry.factory.divides != "nodes":
+            got = f"{self.partitioner!r}, which divides the edges"
+            findings.add("partitioner", "a method that gives every node to one part", got, "use partitioner='metis'")
+
+    def sampler(self, num_owners: int) -> ClusterSampler:
+        """Return what draws the batches, with each rank's clusters its own."""
+        assert self.num_clusters is not None, "set by __post_init__"
+        return ClusterSampler(
+            num_clusters=self.num_clusters,
+            clusters_per_batch=self.clusters_per_batch,
+            partitioner=self.partitioner,
+            partition_folder=self.partition_folder,
+            num_owners=num_owners,
+        )
+
+    def open(self, job: Job) -> StrategyRun:
+        context = job.context
+        sampler = self.sampler(context.world_size)
+        plan = BatchPlan(
+            folder=context.config.graph.folder,
+            sampler=SAMPLERS.to_dict(sampler),
+            store=describe(STORES, self.store),
+            world_size=context.world_size,
+            rng_seed=context.config.rng_seed,
+        )
+        steps = steps_per_epoch(sampler, context.graph, 0, batch_size=1, world_size=context.world_size)
+        return BatchRun(job, plan, steps_per_epoch=steps, row_cut="off")
