@@ -83,6 +83,21 @@ class Session:
         _load_dashboard()
         return self.cluster.attach(run_id)
 
+    def resume(self, run_id: str) -> Run:
+        """Go on with a run from its newest checkpoint, in its own folder and with its own id.
+
+        For a run that was stopped, that has failed, or whose scheduler died. It needs the same graph folder and as
+        many trainers; the result is that of the undisturbed run, bit for bit on a CPU.
+
+        Raises
+        ------
+        InputError
+            Where the run is still at work, or has finished.
+        """
+        run = self.cluster.resume(run_id)
+        _load_dashboard()
+        return run
+
     def scale(self, *, trainers: int = 0, samplers: int = 0) -> Session:
         """Grow the local cluster to at least so many workers of each kind."""
         self.cluster.scale(trainers=trainers, samplers=samplers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from workbench.core.errors import RunError
@@ -31,6 +32,16 @@ def gone(subject: str, remains: str = "") -> RunError:
     return RunError(
         f"{subject}: the cluster is gone, its scheduler does not answer.{told} Fix: call wb.connect() again"
     )
+
+
+def is_listening(address: str) -> bool:
+    """Say whether something accepts connections at ``tcp://host:port``; takes at most half a second."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=0.5):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _is_broken_line(error: Exception) -> bool:

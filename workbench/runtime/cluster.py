@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 from workbench.core.config import RunConfig
 from workbench.core.errors import Findings, InputError
-from workbench.runtime.ask import ask, gone
+from workbench.runtime.ask import ask, gone, is_listening
 from workbench.runtime.cluster_files import ClusterFiles
+from workbench.runtime.continuation import check_resumable
 from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
@@ -123,16 +123,6 @@ def supervisor_of(folder: RunFolder) -> Cluster | None:
     return None
 
 
-def is_listening(address: str) -> bool:
-    """Say whether something accepts connections at ``tcp://host:port``; takes at most half a second."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=0.5):
-            return True
-    except (OSError, ValueError):
-        return False
-
-
 def own_paths() -> list[str]:
     """Return where this process finds modules, so that a rank finds the user's beside the notebook too."""
     return [str(Path(path or ".").resolve()) for path in sys.path if Path(path or ".").is_dir()]
@@ -238,13 +228,33 @@ class Cluster:
         folder = RunFolder.create(config, summary)
         if module is not None:
             folder.keep_module(module)
-        folder.note_cluster(self.address)
-        options = dict(options or {})
-        options["rank"] = {"paths": own_paths()} | options.get("rank", {})
-        where, remains = str(folder.path), f"The run's folder remains: {folder.path}"
-        fields = {"run_id": folder.id, "folder": where, "options": options}
-        ask(self.client, "workbench_start", subject="launch", remains=remains, **fields)
+        self._hand_over(folder, dict(options or {}), "launch")
         return self._hold(Run(folder, self.client, trusted=True))
+
+    def resume(self, run_id: str) -> Run:
+        """Go on with a run from its newest checkpoint: one that was stopped, has failed or lost its scheduler.
+
+        Raises
+        ------
+        InputError
+            Where the run is still at work, or has finished.
+        """
+        folder = RunFolder.find(run_id)
+        supervisor = supervisor_of(folder)
+        known = ask(supervisor.client, "workbench_runs", subject=f"run {folder.id}") if supervisor else {}
+        check_resumable(folder.id, folder.events(), is_supervised=folder.id in known)
+        config = folder.config
+        self.scale(trainers=config.trainers, samplers=config.samplers)
+        self._hand_over(folder, {}, "resume")
+        return self._hold(Run(folder, self.client))
+
+    def _hand_over(self, folder: RunFolder, options: dict[str, Any], subject: str) -> None:
+        """Let the scheduler supervise a run from now on."""
+        folder.note_cluster(self.address)
+        options["rank"] = {"paths": own_paths()} | options.get("rank", {})
+        fields = {"run_id": folder.id, "folder": str(folder.path), "options": options}
+        remains = f"The run's folder remains: {folder.path}"
+        ask(self.client, "workbench_start", subject=subject, remains=remains, **fields)
 
     def attach(self, run_id: str) -> Run:
         """Return a run by its id: live where this cluster supervises it, else as its folder tells it."""

@@ -102,6 +102,9 @@ class EventStream:
         whole = lines.splitlines(keepends=True)[len(events) - len(fresh) : len(events)]
         self._offset += sum(map(len, whole))
         self._seq = fresh[-1].seq
-        if any(event.kind in TERMINAL_KINDS for event in fresh):
-            self._ended.set()
+        for event in fresh:
+            if event.kind in TERMINAL_KINDS:
+                self._ended.set()
+            elif event.kind == "run_restarting":  # somebody went on with it after its end
+                self._ended.clear()
         self._on_events(fresh)

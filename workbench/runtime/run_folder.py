@@ -75,6 +75,11 @@ class RunFolder:
         """Return every event on disk, in order."""
         return read_log(self.log)
 
+    @property
+    def checkpoint_steps(self) -> list[int]:
+        """Return the global steps of the complete checkpoints, ascending."""
+        return sorted(int(path.stem.rpartition("step")[2]) for path in (self.path / "checkpoints").glob("*_step*.pt"))
+
     def note_cluster(self, address: str) -> None:
         """Write down which scheduler supervises the run."""
         _write(self.path / "cluster.json", json.dumps({"address": address}).encode())

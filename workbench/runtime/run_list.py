@@ -6,7 +6,8 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.events import Event, of_kind
-from workbench.runtime.cluster import at_address, is_listening
+from workbench.runtime.ask import is_listening
+from workbench.runtime.cluster import at_address
 from workbench.runtime.run_folder import RunFolder, all_runs
 from workbench.runtime.run_records import Status
 from workbench.runtime.run_report import status_of

@@ -18,8 +18,10 @@ from distributed import Scheduler
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from workbench.core.events import Event
+from workbench.runtime.continuation import continued
 from workbench.runtime.event_log import EventLog
 from workbench.runtime.rank_host import guarded
+from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import (
     ControlAsked,
     EndRun,
@@ -101,7 +103,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
     # ---- what a client asks
 
     async def start_run(self, run_id: str, folder: str, options: dict[str, Any]) -> None:
-        """Begin to supervise a run whose folder and configuration are written."""
+        """Begin to supervise a run whose folder and configuration are written, or go on with one that has a log."""
         path = Path(folder)
         record = json.loads((path / "config.json").read_text())
         config = record["config"]
@@ -113,10 +115,14 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
         )
         run = _Run(run_id, path, config, options, state, EventLog(path / "events.log"))
         self._runs[run_id] = run
-        data = {"config": config, "summary": record["summary"]}
-        created = Event(kind="run_created", time_s=state.created_s, data=data)
-        notes = [{"level": "warning", "text": note} for note in options.get("notes", ())]
-        self._publish(run, [created, *(Event(kind="log_written", time_s=state.created_s, data=note) for note in notes)])
+        if run.log.seq:
+            run.state, again = continued(state, RunFolder(path=path))
+            self._publish(run, [again])
+        else:
+            data = {"config": config, "summary": record["summary"]}
+            notes = [("log_written", {"level": "warning", "text": note}) for note in options.get("notes", ())]
+            told = [("run_created", data), *notes]
+            self._publish(run, [Event(kind=kind, time_s=state.created_s, data=data) for kind, data in told])
         self._offer_hosts()
 
     async def control_run(self, run_id: str, kind: str, by: str = "", force: bool = False) -> None:
@@ -265,9 +271,8 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             self._scheduler.worker_send(host.address, {"op": "workbench_start_rank", "spec": spec})
 
     def _to_rank(self, run: _Run, op: str, generation: int, rank: int, **fields: Any) -> None:
-        address = run.state.hosts[rank].address
         message = {"op": op, "run_id": run.run_id, "generation": generation, "rank": rank, **fields}
-        self._scheduler.worker_send(address, message)
+        self._scheduler.worker_send(run.state.hosts[rank].address, message)
 
     # ---- who may hold a rank
 

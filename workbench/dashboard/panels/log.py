@@ -156,7 +156,8 @@ def _log_written(event: Event) -> Told:
 def _restarting(event: Event) -> Told:
     step = event.data["from_step"]
     source = f"the checkpoint of step {step:,}" if step else "the beginning"
-    return "restart", "Run", f"Attempt {event.data['attempt']} from {source}"
+    attempt = event.data["attempt"]  # 0: not after a failure
+    return "restart", "Run", f"Attempt {attempt} from {source}" if attempt else f"Resumed from {source}"
 
 
 def _finished(event: Event) -> Told:

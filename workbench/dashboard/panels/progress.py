@@ -107,7 +107,7 @@ def _with_status(state: ProgressState, event: Event) -> ProgressState:
     status = STATUS[event.kind]
     if status == "starting" and state.attempt:
         status = "restarting"  # a gang that starts again is still the same restart
-    ended = event.time_s if status in ENDED else state.ended_s
+    ended = event.time_s if status in ENDED else None  # a run that ended may be resumed
     started = event.time_s if event.kind == "run_started" and state.started_s is None else state.started_s
     return dataclasses.replace(state, status=status, ended_s=ended, started_s=started)
 
