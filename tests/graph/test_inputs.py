@@ -86,11 +86,20 @@ def test_features(x: Any, got: str) -> None:
         (["a", "b", "a", "b"], None, "<U1"),
         ([0, 1, 0], None, "3"),
         (np.zeros((4, 1, 1)), None, "shape (4, 1, 1)"),
-        (np.array([[0.0], [1], [np.nan], [1]]), None, "first nan at row 2, column 0"),
+        (np.array([[0.0], [1], [np.inf], [1]]), None, "first at row 2, column 0"),
+        (np.array([0.5, 1, 1e300, 1]), None, "first at row 2, column 0"),
+        ([0.0, 1.0, np.nan, 1.0], None, "float64"),
     ],
 )
 def test_labels(y: Any, num_classes: int | None, got: str) -> None:
     assert got in findings_of(y=y, num_classes=num_classes)["y"].got
+
+
+def test_numbers_that_are_no_classes_are_a_column_of_targets_and_nan_is_unknown() -> None:
+    y = Graph.from_edge_index([[0, 1], [1, 2]], 3, y=[0.5, np.nan, 2.0]).y
+    assert (y.dtype, y.shape) == (np.float32, (3, 1))
+    assert np.array_equal(y[:, 0], np.array([0.5, np.nan, 2.0], np.float32), equal_nan=True)
+    assert Graph.from_edge_index([[0], [1]], 2, y=np.array([[True, False], [False, True]])).num_classes == 2
 
 
 @pytest.mark.parametrize(

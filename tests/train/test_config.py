@@ -162,7 +162,7 @@ def test_a_graph_that_lacks_something_is_refused_with_all_of_it() -> None:
     unsplit = GRAPH.with_data(train_nodes=None)
     assert set(faults(unsplit, "sage", "mini_batch", epochs=1)) == {"graph.train_nodes"}
     regression = GRAPH.with_data(y=np.ones((12, 2), np.float32))
-    assert "float32" in faults(regression, "sage", "mini_batch", epochs=1)["graph.y"].got
+    assert "float32" in faults(regression, "sage", "mini_batch", task="node_classification", epochs=1)["graph.y"].got
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ class GraphData(TypedDict, total=False):
     ----------
     x : (n, f) array, tensor, SciPy sparse matrix or SparseRows
         Node features; kept as float32.
-    y : (n,) whole numbers, -1 where unknown, or (n, c) numbers
-        Labels, or targets.
+    y : (n,) whole numbers, -1 where unknown, or (n,) or (n, c) numbers, NaN where unknown
+        Labels, or targets; a column of targets is kept as (n, 1).
     train_nodes, val_nodes, test_nodes : node ids or boolean mask
         Splits; PyG's names ``train_mask``, ``val_mask``, ``test_mask`` are taken too.
     node_data, edge_data : mapping of name -> column

@@ -168,7 +168,7 @@ class Graph:
 
     @property
     def y(self) -> Array | None:
-        """Labels: int64 (n,), -1 where unknown; or targets, float32 (n, c); or None."""
+        """Labels: int64 (n,), -1 where unknown; or targets, float32 (n, c), NaN where unknown; or None."""
         return self.node_data.get("y")
 
     @property

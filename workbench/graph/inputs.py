@@ -152,7 +152,7 @@ def _add_not_finite(where: str, count: int, first: str, findings: Findings) -> N
 
 
 def check_labels(value: Any, num_nodes: int, num_classes: int | None, findings: Findings) -> Array | None:
-    """Return y as int64 (n,), -1 where unknown, or as float32 (n, c); note what is wrong with it."""
+    """Return y as int64 (n,), -1 where unknown, or float32 (n, c), NaN where unknown; note what is wrong with it."""
     y: Array = to_numpy(value)
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind in "iub":
         y = y[:, 0]
@@ -162,6 +162,8 @@ def check_labels(value: Any, num_nodes: int, num_classes: int | None, findings: 
     if len(y) != num_nodes:
         fix = "pass one label a node, -1 where it is unknown"
         findings.add("y", f"num_nodes = {num_nodes:,} labels", f"{len(y):,}", fix)
+    if y.ndim == 1 and y.dtype.kind == "f" and (y % 1 != 0)[np.isfinite(y)].any():
+        y = y[:, None]  # numbers that are no classes: targets of a regression
     if y.ndim == 2:
         return _check_targets(y, findings)
     if y.dtype.kind not in "iub":
@@ -185,11 +187,14 @@ def _check_targets(y: Array, findings: Findings) -> Array | None:
     if y.dtype.kind not in "fiub":
         findings.add("y", "numbers", f"type {y.dtype}", "pass y.astype(np.float32)")
         return None
-    y = y.astype(np.float32)
-    bad = ~np.isfinite(y)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is told
+        y = y.astype(np.float32)
+    bad = np.isinf(y)
     if bad.any():
         row, column = (int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        _add_not_finite("y", int(bad.sum()), f"{y[row, column]} at row {row}, column {column}", findings)
+        many = counted(int(bad.sum()), "value that is", "values that are")
+        got, fix = f"{many} infinite, first at row {row}, column {column}", "y[np.isinf(y)] = np.nan, or clip them"
+        findings.add("y", "finite numbers, NaN where unknown", got, fix)
     return y
 
 

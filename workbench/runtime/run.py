@@ -223,15 +223,19 @@ class Run:
     # ---- results
 
     def predictions(self, *, scores: bool = False) -> np.ndarray[Any, Any]:
-        """Return the class of every node, int64 (num_nodes), by exact inference with the final model.
+        """Return what the final model says by exact inference: the class of every node, int64 (num_nodes).
 
-        With `scores`, return the model's outputs: float32 (num_nodes, num_classes).
+        By the task: labels as booleans (num_nodes, labels), numbers (num_nodes,) or (num_nodes, columns), embeddings
+        (num_nodes, width), the class of every graph (num_graphs). With `scores`, return the model's outputs as they
+        are, float32 (rows, columns).
         """
         import numpy as np
 
+        from workbench.train import TASKS
+
         path = self._result("predictions.npy", "predictions")
         outputs: np.ndarray[Any, Any] = np.load(path, mmap_mode=None, allow_pickle=False)
-        return outputs if scores or outputs.ndim == 1 else outputs.argmax(axis=1)
+        return outputs if scores or outputs.ndim == 1 else TASKS.from_dict(self.config.task.to_json()).decide(outputs)
 
     def model(self, *, trust: bool = False) -> Any:
         """Return the trained ``torch.nn.Module``, in evaluation mode.

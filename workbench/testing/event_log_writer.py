@@ -133,6 +133,7 @@ class EventLog:
             steps_per_epoch=scenario.steps_per_epoch,
             num_train_nodes=scenario.num_train_nodes,
             metric="accuracy",
+            lower_is_better=[],
             num_parameters=292_154,
         )
         self._supply_free_s = [self.time_s] * scenario.trainers

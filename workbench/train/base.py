@@ -9,9 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from workbench.core.control import Control
@@ -19,6 +17,9 @@ from workbench.core.errors import Findings
 from workbench.core.params import Params
 from workbench.core.phases import Span
 from workbench.core.registry import Registry
+from workbench.train.task import TASKS as TASKS
+from workbench.train.task import Task as Task
+from workbench.train.task import Unit
 
 if TYPE_CHECKING:
     from workbench.core.config import RunConfig
@@ -112,13 +113,13 @@ class StepWork:
     epoch, step : int
         Epoch and global step, both from 1.
     num_seeds, num_nodes, num_edges : int
-        Training nodes of this rank in this step; nodes and edges that it computes on.
+        Training nodes (edges, graphs) of this rank in this step; nodes and edges that it computes on.
     targets : Tensor
-        (num_seeds, ...) labels of the seeds.
+        (rows, ...) of the seeds: one row each, but for links, where negatives stand beside them.
     weights : Tensor, optional
-        (num_seeds,) factors of the seeds' losses, where the sampler gives them.
+        (rows,) factors of the rows' losses.
     forward : callable
-        ``forward(module) -> (num_seeds, out_channels)``; not called where `num_seeds` is 0.
+        ``forward(module) -> (rows, out_channels)``; not called where `num_seeds` is 0.
     bytes_by_kind : mapping
         Bytes moved to bring the work here.
     delivery : Delivery, optional
@@ -164,6 +165,11 @@ class Job:
     task: Task
     recorder: Recorder
 
+    @property
+    def graph(self) -> Graph:
+        """Return what the model may see of the graph: the task decides."""
+        return self.task.visible(self.context.graph)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy(Params):
@@ -171,6 +177,7 @@ class Strategy(Params):
 
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({})  # fields that are chosen from a registry
     part_owner: ClassVar[str] = "trainer"  # what owns a part of the graph, where `parts` has a partition
+    serves: ClassVar[frozenset[Unit]] = frozenset({"node"})  # what targets may belong to
 
     def count_parts(self, trainers: int) -> int:
         """Return how many parts the graph is divided into, where `parts` has a partition: one a trainer."""
@@ -215,42 +222,6 @@ class Update(Params):
         """Return the rule at work on one rank."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task(Params):
-    """What is learned: targets, loss and metric."""
-
-    metric: ClassVar[str]
-
-    @abstractmethod
-    def check(self, graph: Graph, findings: Findings) -> None:
-        """Note what the graph lacks for this task; remarks get the severity ``warning``."""
-
-    @abstractmethod
-    def num_outputs(self, graph: Graph) -> int:
-        """Return the columns that a model must give."""
-
-    @abstractmethod
-    def is_known(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
-        """Say for each row of targets whether it is one, or stands for an unknown one."""
-
-    def labelled(self, graph: Graph, node_ids: NDArray[Any]) -> NDArray[Any]:
-        """Return those of the nodes that have a target, in order."""
-        assert graph.y is not None, "checked at launch"
-        return node_ids[self.is_known(np.asarray(graph.y[node_ids]))]
-
-    @abstractmethod
-    def loss_sum(self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return the sum of the losses of all rows, each times its weight where there are weights (rows,)."""
-
-    @abstractmethod
-    def summarise(self, outputs: Tensor) -> Tensor:
-        """Return per row what the metric needs: (rows,) or (rows, k)."""
-
-    @abstractmethod
-    def measure(self, summaries: Tensor, targets: Tensor) -> float:
-        """Return the metric of rows; both on the CPU, at least one row."""
-
-
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     Strategy,  # type: ignore[type-abstract]
@@ -262,10 +233,4 @@ UPDATES: Registry[Update] = Registry(
     Update,  # type: ignore[type-abstract]
     "workbench.train.updates",
     "workbench.updates",
-)
-TASKS: Registry[Task] = Registry(
-    "task",
-    Task,  # type: ignore[type-abstract]
-    "workbench.train.tasks",
-    "workbench.tasks",
 )

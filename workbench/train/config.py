@@ -18,6 +18,7 @@ from workbench.models import MODELS, ModelSpec
 from workbench.partition import PARTITIONERS, Partition
 from workbench.train.base import STRATEGIES, TASKS, UPDATES, Strategy, Task, Update
 from workbench.train.build import CUSTOM
+from workbench.train.choose_task import DEFAULT, check_together, fitting_task
 from workbench.train.keywords import Part, choose, parts_of_strategy, route, settings_part
 from workbench.train.partitioned import check_partition, record_parts
 from workbench.train.settings import RunSettings
@@ -60,7 +61,8 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
 
     Every keyword goes to the one part that takes it: run settings (``epochs, trainers, samplers, lr, optimizer,
     weight_decay, evaluate_every, ...``), strategy (``batch_size``), sampler (``fanouts``), model (``hidden_channels``),
-    task and update rule. The graph is stored, so that other processes can map it.
+    task and update rule. The graph is stored, so that other processes can map it. Without ``task=`` it is the one that
+    the graph's targets stand for (:func:`workbench.train.choose_task.fitting_task`); the configuration records it.
 
     Parameters
     ----------
@@ -78,6 +80,7 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
         All faults at once: unknown, unused or ambiguous keywords, values out of range, and what the graph lacks.
     """
     findings, words = Findings("launch"), dict(keywords)
+    words.setdefault("task", fitting_task(graph) or DEFAULT)
     parts = _choose_parts(model, strategy, words, findings)
     if "strategy" not in parts:
         findings.raise_if_any()  # which keywords are right depends on it
@@ -102,9 +105,13 @@ def _check(
     if task is not None and len(findings.errors) == num_errors and "model" not in parts:
         settings = cast("RunSettings | None", built["run"])
         tried = _try_user_module(graph, model, task, settings.rng_seed if settings else 0, findings)
+    if isinstance(spec := built.get("model"), ModelSpec):
+        spec.check(graph, findings)
     if strategy is not None:
         wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
         strategy.check(graph, **wanted, findings=findings)
+        if task is not None:
+            check_together(task, strategy, built.get("sampler", getattr(strategy, "sampler", None)), findings)
         if (choice := _partition_of(strategy, parts, built)) is not None:
             check_partition(graph, choice, strategy.count_parts(wanted["trainers"]), findings, per=strategy.part_owner)
         _refuse_caches(tried, strategy, findings)
@@ -124,7 +131,7 @@ def _choose_parts(model: Model, strategy: str | Strategy, words: dict[str, Any],
         expected = "a name, a torch.nn.Module or a factory f(in_channels, out_channels)"
         findings.add("model", expected, type(model).__name__, "pass model='sage', for example")
     chosen["update"] = choose(UPDATES, words.pop("update", "all_reduce"), findings)
-    chosen["task"] = choose(TASKS, words.pop("task", "node_classification"), findings)
+    chosen["task"] = choose(TASKS, words.pop("task"), findings)
     parts = {name: part for name, part in chosen.items() if part is not None}
     if "strategy" in parts:
         parts |= parts_of_strategy(parts["strategy"], words, findings)
@@ -240,6 +247,8 @@ def summarise(config: RunConfig) -> str:
         words.append(params["sampler"]["name"] + (f" ({', '.join(map(str, fanouts))})" if fanouts else ""))
     if "batch_size" in params:
         words.append(f"batch {params['batch_size']:,}")
+    if config.task.name != DEFAULT:
+        words.insert(2, config.task.name)
     words += [_counted(config.trainers, "trainer"), _counted(config.samplers, "sampler")]
     return " · ".join(words)
 

@@ -24,11 +24,12 @@ class Evaluation:
     Parameters
     ----------
     metrics : mapping
-        ``{"val_accuracy": ..., "test_accuracy": ...}``; a split without labelled nodes is left out.
+        ``{"val_<metric>": ..., "test_<metric>": ...}``, as the task names them; a split without a known target is
+        left out.
     elapsed_s : float
         Seconds that it took.
     outputs : Tensor, optional
-        (num_nodes, out_channels), on the CPU, where they were asked for.
+        (num_nodes, out_channels), on the CPU, where they were asked for; one row a graph where graphs are classified.
     """
 
     metrics: Mapping[str, float]
@@ -37,19 +38,13 @@ class Evaluation:
 
 
 def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
-    """Measure the model on the validation and test nodes by exact inference; all ranks call it."""
+    """Measure the model on what validates and tests by exact inference; all ranks call it."""
     started_s = time.perf_counter()
     context, task = engine.context, engine.task
     with engine.recorder.span(Phase.EVALUATE), _inference(engine.module, context.transport):
         rows = engine.inference.run(engine.module, _checked(_all_of_it if keep_outputs else task.summarise, engine))
-    summaries = task.summarise(rows) if keep_outputs else rows
-    graph, metrics = context.graph, {}
-    for split in ("val", "test"):
-        nodes = task.labelled(graph, getattr(graph, f"{split}_nodes"))
-        if len(nodes):
-            ids = torch.from_numpy(nodes)
-            targets = torch.from_numpy(graph.y[nodes])
-            metrics[f"{split}_{task.metric}"] = task.measure(summaries[ids], targets)
+        summaries = task.summarise(rows) if keep_outputs else rows
+        metrics = task.metrics(summaries, context.graph, engine.module)
     elapsed_s = time.perf_counter() - started_s
     return Evaluation(metrics=metrics, elapsed_s=elapsed_s, outputs=rows if keep_outputs else None)
 

@@ -28,7 +28,7 @@ def train_rank(context: RankContext) -> Outcome:
 
     Continues from ``context.load_checkpoint()`` where there is one; the result is that of the undisturbed run, bit
     for bit on a CPU. Between two steps it obeys ``context.poll_control``. At the end rank 0 writes ``model.pt``
-    (the weights) and ``predictions.npy`` (the exact outputs, float32 (num_nodes, classes)) into the run's folder.
+    (the weights) and ``predictions.npy`` (the exact outputs, float32 (num_nodes, columns)) into the run's folder.
 
     Parameters
     ----------
@@ -63,8 +63,9 @@ def _tell_start(engine: Engine) -> None:
             "train_started",
             num_epochs=context.config.epochs,
             steps_per_epoch=engine.strategy_run.steps_per_epoch,
-            num_train_nodes=len(engine.task.labelled(context.graph, context.graph.train_nodes)),
+            num_train_nodes=engine.task.num_examples(context.graph),
             metric=engine.task.metric,
+            lower_is_better=sorted(engine.task.lower_is_better),
             num_parameters=sum(parameter.numel() for parameter in engine.module.parameters()),
         )
 

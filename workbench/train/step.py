@@ -48,17 +48,18 @@ def _gradients(engine: Engine, work: StepWork) -> float:
 
 
 def _check_outputs(outputs: Tensor, work: StepWork, module: nn.Module) -> None:
-    if outputs.ndim != 2 or outputs.shape[0] != work.num_seeds:
+    num_rows = len(work.targets)
+    if outputs.ndim != 2 or outputs.shape[0] != num_rows:
         raise RunError(
             f"model {type(module).__name__}: expected an output of shape (num_nodes, classes); got "
-            f"{tuple(outputs.shape)} for {work.num_seeds} seed nodes. Fix: return one row a node from forward"
+            f"{tuple(outputs.shape)} for {num_rows} seeds. Fix: return one row a node (or a graph) from forward"
         )
 
 
 def _not_finite(engine: Engine, work: StepWork, loss_sum: float) -> str:
     batch = (work.step - 1) % engine.strategy_run.steps_per_epoch + 1
     own = not math.isfinite(loss_sum)
-    where = f"rank {engine.context.rank}, {work.num_seeds} seed nodes" if own else "on another rank"
+    where = f"rank {engine.context.rank}, {work.num_seeds} seeds" if own else "on another rank"
     return (
         f"loss: expected a finite number; got {loss_sum if own else 'none'} in epoch {work.epoch}, step {work.step}, "
         f"batch {batch} of the epoch ({where}). Fix: a smaller lr=, features without huge values "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.dashboard.words import sentence
 from workbench.widgets.figures import Chart, Line, nice_range, tick_text
 
 View = Mapping[str, Any]
@@ -61,7 +62,7 @@ def loss_chart(views: Mapping[str, View]) -> Chart:
 
 def metric_title(metrics: View) -> str:
     """``{'val_accuracy': 'Validation accuracy'} -> 'Accuracy'``."""
-    return next((name.split(maxsplit=1)[-1].capitalize() for name in metrics["names"].values()), "Validation")
+    return next((sentence(name.split(maxsplit=1)[-1]) for name in metrics["names"].values()), "Validation")
 
 
 def metrics_chart(views: Mapping[str, View]) -> Chart:
@@ -76,7 +77,12 @@ def metrics_chart(views: Mapping[str, View]) -> Chart:
         lines.append(_line(_clamped(points, y_range), color=color, dots=len(points) <= MANY_EPOCHS, label=label))
     note = "" if lines else "measured at the end of an epoch"
     return _chart(
-        views, y_range=y_range, y_title="share of nodes that are right", label="Metrics", lines=lines, note=note
+        views,
+        y_range=y_range,
+        y_title=metrics["axis"] or "share that is right",
+        label="Metrics",
+        lines=lines,
+        note=note,
     )
 
 

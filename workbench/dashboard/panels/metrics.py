@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -15,6 +15,13 @@ from workbench.dashboard.series import Series
 from workbench.dashboard.words import figure
 
 _SPLITS = {"val": "Validation", "test": "Test", "train": "Training"}
+_AXES = {
+    "accuracy": "share that is right",
+    "f1": "F1 over all labels",
+    "mae": "mean absolute error",
+    "auc": "area under the ROC curve",
+}
+_SHORT = {"f1": "F1", "mae": "MAE", "r2": "R²", "auc": "AUC", "mrr": "MRR"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +38,18 @@ class Metric:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsState:
     evaluate_every: int = 1
+    main: str = ""
+    lower_is_better: tuple[str, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @PANELS.register("metrics")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsPanel(Panel[MetricsState]):
-    """Accuracy (or the task's own metric) by exact inference after an epoch."""
+    """The task's metrics (accuracy, F1, error ...) by exact inference after an epoch."""
 
     capacity: int = param(256, help="points kept of each metric, at most", minimum=8)
-    kinds: ClassVar[frozenset[str]] = frozenset({"run_created", "epoch_finished", "run_restarting"})
+    kinds: ClassVar[frozenset[str]] = frozenset({"run_created", "train_started", "epoch_finished", "run_restarting"})
 
     def initial(self) -> MetricsState:
         return MetricsState()
@@ -49,28 +58,35 @@ class MetricsPanel(Panel[MetricsState]):
         data = event.data
         if event.kind == "run_created":
             return dataclasses.replace(state, evaluate_every=data["config"]["evaluate_every"])
+        if event.kind == "train_started":
+            lower = tuple(data.get("lower_is_better", ()))
+            return dataclasses.replace(state, main=data["metric"], lower_is_better=lower)
         metrics = dict(state.metrics)
         if event.kind == "run_restarting":
             for name, metric in metrics.items():
                 metrics[name] = dataclasses.replace(metric, series=metric.series.rewound(data["from_step"])[0])
         else:
             for name, value in data["metrics"].items():
-                metrics[name] = self._measured(metrics.get(name), data["epoch"], data["step"], value)
+                metrics[name] = self._measured(state, name, data["epoch"], data["step"], value)
         return dataclasses.replace(state, metrics=MappingProxyType(metrics))
 
-    def _measured(self, before: Metric | None, epoch: int, step: int, value: float) -> Metric:
+    def _measured(self, state: MetricsState, name: str, epoch: int, step: int, value: float) -> Metric:
+        before = state.metrics.get(name)
         series = before.series if before else Series(capacity=self.capacity)
         best, best_epoch = (before.best, before.best_epoch) if before else (value, epoch)
-        if value > best:
+        if is_better(name, value, best, state.lower_is_better):
             best, best_epoch = value, epoch
         return Metric(series=series.add(step, value), last=value, last_epoch=epoch, best=best, best_epoch=best_epoch)
 
     def view(self, state: MetricsState) -> Mapping[str, Any]:
         names = sorted(state.metrics, key=_order)
+        # One axis, one unit: the metric that counts first; the others are in the log and in run.history.
+        names = [name for name in names if name.partition("_")[2] == state.main] or names
         shown = _figure(state, names[0] if names else None)
         return {
             "line": f"{shown['value']}, {shown['detail']}" if names else shown["detail"],
             "figure": shown,
+            "axis": _AXES.get(state.main, state.main.replace("_", " ")),
             "names": {name: title(name) for name in names},
             "points": {name: state.metrics[name].series.points() for name in names},
             "last": {name: state.metrics[name].last for name in names},
@@ -82,9 +98,22 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def title(name: str) -> str:
-    """``'val_accuracy' -> 'Validation accuracy'``."""
+    """``'val_accuracy' -> 'Validation accuracy'``, ``'test_mae' -> 'Test MAE'``."""
     split, _, metric = name.partition("_")
-    return f"{_SPLITS[split]} {metric.replace('_', ' ')}" if split in _SPLITS and metric else name.replace("_", " ")
+    if split not in _SPLITS or not metric:
+        return name.replace("_", " ")
+    return f"{_SPLITS[split]} {_SHORT.get(metric, metric.replace('_', ' '))}"
+
+
+def in_text(name: str) -> str:
+    """``'val_mae' -> 'validation MAE'``: a title within a sentence."""
+    words = title(name)
+    return words[:1].lower() + words[1:]
+
+
+def is_better(name: str, value: float, than: float, lower_is_better: Sequence[str]) -> bool:
+    """Say whether a value of ``'val_mae'`` beats another; `lower_is_better` names metrics (``'mae'``)."""
+    return value < than if name.partition("_")[2] in lower_is_better else value > than
 
 
 def _figure(state: MetricsState, name: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from workbench.core.units import format_bytes, format_seconds
 from workbench.dashboard.base import PANELS, Panel
 from workbench.dashboard.limits import Facts, RankFacts, Verdict, find_limit
 from workbench.dashboard.panels import phases
-from workbench.dashboard.panels.metrics import title
+from workbench.dashboard.panels.metrics import in_text, is_better
 from workbench.dashboard.panels.progress import STATUS
 from workbench.dashboard.steps import STEP_COMPLETED, StepRecord
 from workbench.dashboard.words import clipped, counted, mean, recent
@@ -40,6 +40,7 @@ class VerdictState:
     evaluate_s: tuple[float, ...] = ()
     steps_per_epoch: int = 0
     best: tuple[str, float, int] | None = None
+    lower_is_better: tuple[str, ...] = ()
     failure: Event | None = None
     failed_step: int = 0
     failed_memory: tuple[int, int | None] = (0, None)
@@ -92,7 +93,8 @@ def _gang_starting(state: VerdictState, event: Event) -> VerdictState:
 
 
 def _train_started(state: VerdictState, event: Event) -> VerdictState:
-    return dataclasses.replace(state, steps_per_epoch=event.data["steps_per_epoch"])
+    lower = tuple(event.data.get("lower_is_better", ()))
+    return dataclasses.replace(state, steps_per_epoch=event.data["steps_per_epoch"], lower_is_better=lower)
 
 
 def _rank_ready(state: VerdictState, event: Event) -> VerdictState:
@@ -108,7 +110,7 @@ def _step_completed(state: VerdictState, event: Event) -> VerdictState:
 def _epoch_finished(state: VerdictState, event: Event) -> VerdictState:
     data, best = event.data, state.best
     name = next((name for name in data["metrics"] if name.startswith("val_")), next(iter(data["metrics"]), None))
-    if name is not None and (best is None or data["metrics"][name] > best[1]):
+    if name is not None and (best is None or is_better(name, data["metrics"][name], best[1], state.lower_is_better)):
         best = (name, data["metrics"][name], data["epoch"])
     told = recent(state.evaluate_s, data["evaluate_s"], 5) if data["evaluate_s"] else state.evaluate_s
     return dataclasses.replace(state, best=best, evaluate_s=told, elapsed_s=data["elapsed_s"])
@@ -283,7 +285,7 @@ def _ended(state: VerdictState) -> Verdict:
     best = ""
     if state.best is not None:
         name, value, epoch = state.best
-        best = f"Best {title(name).lower()} {value:.3f} at epoch {epoch}. "
+        best = f"Best {in_text(name)} {value:.3f} at epoch {epoch}. "
     after = f" in {format_seconds(state.elapsed_s)} of training" if state.elapsed_s else ""
     limit = find_limit(facts_of(state))
     why = f"What limited it at the end: {limit.what[0].lower()}{limit.what[1:]}." if limit.tone else ""
