@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.core.params import param
-from workbench.models.base import MODELS, ModelSpec
+from workbench.models.base import MODELS, LinearStackSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,26 +14,24 @@ if TYPE_CHECKING:
 
 @MODELS.register("gcn")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gcn(ModelSpec):
+class Gcn(LinearStackSpec):
     """GCN: each layer averages over neighbours, weighted by degrees.
 
-    ``H' = D^-1/2 (A + I) D^-1/2 H W``, ReLU and dropout between layers. Kipf & Welling, "Semi-Supervised
-    Classification with Graph Convolutional Networks", ICLR 2017, arXiv 1609.02907.
+    ``H' = D^-1/2 (A + I) D^-1/2 H W``, ReLU and dropout between layers, dropout on the features too. Kipf & Welling,
+    "Semi-Supervised Classification with Graph Convolutional Networks", ICLR 2017, arXiv 1609.02907.
     """
 
-    hidden_channels: int = param(256, help="width of the hidden layers", minimum=1)
-    num_layers: int = param(2, help="message-passing layers", minimum=1)
-    dropout: float = param(0.5, help="share of inputs of each layer set to zero in training", minimum=0, maximum=1)
+    drops_features: ClassVar[bool] = True
+    linear_before: ClassVar[str | None] = "lin"
+
+    weighted: bool = param(True, help="use the graph's edge weights, where it has some")
 
     @property
-    def num_propagations(self) -> int:
-        return self.num_layers
+    def reads(self) -> str | None:
+        return "edge_weight" if self.weighted else None
 
-    def build(self, in_channels: int, out_channels: int) -> nn.Module:
+    def layer(self, in_channels: int, out_channels: int, *, is_last: bool) -> nn.Module:
         from torch_geometric.nn import GCNConv  # seconds to import: only where a model is built
 
-        from workbench.models.stack import ConvStack
-
-        widths = [in_channels, *[self.hidden_channels] * (self.num_layers - 1), out_channels]
-        layers = [GCNConv(a, b) for a, b in itertools.pairwise(widths)]
-        return ConvStack(layers, dropout=self.dropout, dropout_first=True, weighted=True)
+        layer: nn.Module = GCNConv(in_channels, out_channels)
+        return layer
