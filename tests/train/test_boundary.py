@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from workbench.models import MODELS
-from workbench.train.boundary import Boundary, BoundaryError, Call, CallCounter, attached, takes_pair
+from workbench.train.boundary import Boundary, BoundaryError, Call, CallCounter, attached
+from workbench.train.call import takes_pair
 
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 0]])
 X = torch.arange(6.0).reshape(3, 2)

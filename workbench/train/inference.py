@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from workbench.models import ModelInputs, call_model
 from workbench.train.boundaries.replay import Reached, Replay, StatisticWanted
 from workbench.train.boundary import attached
-from workbench.train.pieces import Piece, PieceMaker, piece_bounds, rounds_of
+from workbench.train.pieces import Ids, Piece, PieceMaker, piece_bounds, rounds_of
 from workbench.train.whole import ATTRIBUTES, WEIGHT, as_tensor, edge_column
 
 if TYPE_CHECKING:
@@ -80,18 +80,15 @@ class LayerwiseInference:
             try:
                 return self._over_pieces(lambda piece: keep(self._forward(module, piece, outputs, is_last=is_last)))
             except StatisticWanted as wanted:  # every rank meets it at its first piece
-                self._statistics[wanted.key] = self._over_pieces(
-                    lambda piece: self._statistic_of(module, piece, outputs, is_last=is_last)
+                self._statistics[wanted.key] = self._statistic(
+                    lambda piece: self._ask(module, piece, outputs, is_last=is_last)
                 )
 
     def _over_pieces(self, compute: Callable[[Piece], Tensor]) -> Tensor:
         """Return the rows that `compute` gives for the own nodes of each piece, of all ranks, in the order of ids."""
         graph, transport = self.graph, self.transport
-        width = max(graph.num_features, _MIN_WIDTH) * torch.finfo(self.dtype).bits // 8
-        max_edges = max(1, self.piece_bytes // width)
-        bounds = piece_bounds(graph.indptr, max_edges=max_edges, world_size=transport.world_size)
         maker, result = PieceMaker(graph), torch.empty(0)
-        for ranges in rounds_of(bounds, transport.world_size):
+        for ranges in rounds_of(self._bounds(), transport.world_size):
             begin, end = ranges[transport.rank]
             # A rank without a node in this round joins with no row; the shape of a row it learns from some node.
             piece = maker.make(begin, end) if end > begin else maker.make(0, 1)
@@ -103,6 +100,27 @@ class LayerwiseInference:
                 result[begin:end] = part
         return result
 
+    def _bounds(self) -> Ids:
+        width = max(self.graph.num_features, _MIN_WIDTH) * torch.finfo(self.dtype).bits // 8
+        max_edges = max(1, self.piece_bytes // width)
+        return piece_bounds(self.graph.indptr, max_edges=max_edges, world_size=self.transport.world_size)
+
+    def _statistic(self, ask: Callable[[Piece], StatisticWanted]) -> Tensor:
+        """Return an adapter's number of every node: degrees added up over the pieces of all ranks."""
+        transport, maker = self.transport, PieceMaker(self.graph)
+        adapter, total = None, torch.empty(0)
+        for ranges in rounds_of(self._bounds(), transport.world_size):
+            begin, end = ranges[transport.rank]
+            piece = maker.make(begin, end) if end > begin else maker.make(0, 1)
+            wanted = ask(piece)
+            if adapter is None:
+                adapter, total = wanted.adapter, wanted.degree.new_zeros(self.graph.num_nodes)
+            if end > begin:
+                total.index_add_(0, torch.from_numpy(piece.node_ids).to(self.device), wanted.degree)
+        assert adapter is not None, "a graph has a piece"
+        transport.all_reduce(total, kind="evaluate")
+        return adapter.finish(total)
+
     def _forward(self, module: nn.Module, piece: Piece, outputs: list[Tensor], *, is_last: bool) -> Tensor:
         node_ids = torch.from_numpy(piece.node_ids).to(self.device)
         replay = Replay(node_ids, piece.num_own, outputs, self._statistics, is_last=is_last)
@@ -113,14 +131,15 @@ class LayerwiseInference:
             return reached.rows
         return rows[: piece.num_own]
 
-    def _statistic_of(self, module: nn.Module, piece: Piece, outputs: list[Tensor], *, is_last: bool) -> Tensor:
+    def _ask(self, module: nn.Module, piece: Piece, outputs: list[Tensor], *, is_last: bool) -> StatisticWanted:
+        """Run up to the call that wants an adapter's statistic, and return what this piece adds to it."""
         node_ids = torch.from_numpy(piece.node_ids).to(self.device)
         replay = Replay(node_ids, piece.num_own, outputs, {}, is_last=is_last)
         try:
             with attached(module, replay):
                 call_model(module, self._inputs(piece))
         except StatisticWanted as wanted:
-            return wanted.own
+            return wanted
         raise AssertionError("the call wanted a statistic a moment ago")
 
     def _inputs(self, piece: Piece) -> ModelInputs:

@@ -55,11 +55,11 @@ def try_module(
     in_channels = graph.num_features
     if not _takes_what_is_there(module, graph, findings):
         return None
-    calls: list[nn.Module] = []
-    handles = [layer.register_forward_hook(lambda m, _a, _o: calls.append(m)) for layer in _propagating(module)]
-    was_training = module.training
+    from workbench.train.boundary import CallCounter, attached  # PyG takes seconds to import: only for a user's module
+
+    counter, was_training = CallCounter(), module.training
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), attached(module, counter):
             seed_build(rng_seed)
             output = call_model(module.eval(), _tiny_inputs(module, graph))
     except Exception as error:  # the user's own code: whatever it raises is told
@@ -69,14 +69,12 @@ def try_module(
         return None
     finally:
         module.train(was_training)
-        for handle in handles:
-            handle.remove()
     if not isinstance(output, Tensor) or tuple(output.shape) != (3, out_channels):
         got = str(tuple(output.shape)) if isinstance(output, Tensor) else type(output).__name__
         fix = f"build it with out_channels={out_channels}, and return one row a node"
         findings.add("model", f"an output of shape (num_nodes, {out_channels})", f"{got} for 3 nodes", fix)
         return None
-    return Tried(module=module, num_propagations=len(calls))
+    return Tried(module=module, num_propagations=counter.num_calls)
 
 
 def _takes_what_is_there(module: nn.Module, graph: Graph, findings: Findings) -> bool:
@@ -93,12 +91,6 @@ def _takes_what_is_there(module: nn.Module, graph: Graph, findings: Findings) ->
         fix = f"give the graph {data}, or write {name}=None in forward"
         findings.add(f"model.forward({name})", f"a graph that has {name}", "a graph without", fix)
     return not unknown and not missing
-
-
-def _propagating(module: nn.Module) -> list[nn.Module]:
-    from torch_geometric.nn import MessagePassing  # seconds to import: only for a user's module
-
-    return [layer for layer in module.modules() if isinstance(layer, MessagePassing)]
 
 
 def _tiny_inputs(module: nn.Module, graph: Graph) -> ModelInputs:

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workbench.train.adapter import Adapter, adapter_of
-from workbench.train.boundary import Boundary, BoundaryError, Call, takes_pair
+from workbench.train.adapter import Adapter
+from workbench.train.boundary import Boundary, BoundaryError, Call
+from workbench.train.call import one_tensor
 
 
 class Reached(Exception):
@@ -20,10 +21,10 @@ class Reached(Exception):
 
 
 class StatisticWanted(Exception):
-    """The wanted call needs an adapter's number of every node; `own` is that of the piece's own nodes."""
+    """The wanted call needs an adapter's number of every node; `degree` is what the piece's edges add to it."""
 
-    def __init__(self, key: Hashable, own: Tensor) -> None:
-        self.key, self.own = key, own
+    def __init__(self, key: Hashable, adapter: Adapter, degree: Tensor) -> None:
+        self.key, self.adapter, self.degree = key, adapter, degree
 
 
 class Replay(Boundary):
@@ -60,52 +61,49 @@ class Replay(Boundary):
         self._statistics, self._is_last = statistics, is_last
 
     def before(self, call: Call) -> None:
+        call.check_plain()
         if call.index < len(self._outputs):
-            _shrink(call, adapter_of(call.layer))
+            self._shrink(call)
         elif call.index == len(self._outputs):
             self._compute(call)
         else:
             raise BoundaryError(f"{type(call.layer).__name__}: more message-passing calls than in the first forward")
 
     def _compute(self, call: Call) -> None:
-        x, adapter = call.x, adapter_of(call.layer)
-        if adapter is not None:
-            call.notes["adapter"] = adapter
-            adapter.arrange(call, self._statistic(call, adapter), self._num_own)
-        elif takes_pair(call.layer):
+        x = call.x
+        if call.adapter is not None:
+            self._arrange(call, call.adapter, self._statistic(call, call.adapter), self._num_own)
+        elif call.takes_pair:
             call.set(x=(x, x[: self._num_own]))
+
+    def _shrink(self, call: Call) -> None:
+        """Make a call as small as can be, since its result is known: one node, no edge."""
+        x = call.x[:1]
+        edges = {name: value[:0] for name, value in call.edge_arguments().items()}
+        call.set(x=(x, x) if call.takes_pair else x, edge_index=call.edge_index[:, :0], **edges)
+        if call.adapter is not None:
+            self._arrange(call, call.adapter, x.new_ones(1), 1)
+
+    def _arrange(self, call: Call, adapter: Adapter, statistic: Tensor, num_outputs: int) -> None:
+        call.notes["arranged"] = True
+        adapter.arrange(call, statistic, num_outputs)
 
     def _statistic(self, call: Call, adapter: Adapter) -> Tensor:
         key = (type(adapter), adapter.key(call.layer), call.index if call.edge_weight is not None else None)
         if key not in self._statistics:
-            raise StatisticWanted(key, adapter.statistic(call, self._num_own))
+            raise StatisticWanted(key, adapter, adapter.degree(call, self._num_own, len(self._node_ids)))
         return self._statistics[key][self._node_ids]
 
     def after(self, call: Call, output: Any) -> Any:
         self.abandon(call)
         if call.index < len(self._outputs):
             return self._outputs[call.index][self._node_ids]
-        if not isinstance(output, Tensor):
-            raise BoundaryError(
-                f"{type(call.layer).__name__}: expected one tensor as output; got {type(output).__name__}"
-            )
-        own = output[: self._num_own]
+        own = one_tensor(call, output)[: self._num_own]
         if not self._is_last:
             raise Reached(own)
         missing = own.new_zeros(len(self._node_ids) - self._num_own, *own.shape[1:])
         return torch.cat([own, missing])
 
     def abandon(self, call: Call) -> None:
-        if "adapter" in call.notes:
-            call.notes.pop("adapter").restore(call)
-
-
-def _shrink(call: Call, adapter: Adapter | None) -> None:
-    """Make a call as small as can be, since its result is known: one node, no edge."""
-    x = call.x[:1]
-    edges = {name: value[:0] for name, value in call.edge_arguments().items()}
-    pair = adapter is None and takes_pair(call.layer)
-    call.set(x=(x, x) if pair else x, edge_index=call.edge_index[:, :0], **edges)
-    if adapter is not None:
-        call.notes["adapter"] = adapter
-        adapter.arrange(call, x.new_ones(1), 1)
+        if call.notes.pop("arranged", False) and call.adapter is not None:
+            call.adapter.restore(call)
