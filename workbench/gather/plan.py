@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from workbench.core.errors import Findings
 from workbench.core.phases import Phase, Span
 from workbench.gather.base import STORES, FeatureStore
 from workbench.gather.batch import Batch, Ids
+from workbench.gather.dealing import EXAMPLES, Drawn
+from workbench.gather.part_seeds import PartSeeds
 from workbench.graph import Graph
 from workbench.sampling import SAMPLERS
 from workbench.sampling.base import steps_per_epoch
@@ -69,7 +73,8 @@ class BatchPlan:
     folder : str
         The graph's folder (``graph.store()``).
     sampler, store : mapping
-        ``{"name": ..., "params": {...}}``, as the registries' ``to_dict`` returns.
+        ``{"name": ..., "params": {...}}``, as the registries' ``to_dict`` returns. Without a store (None) batches
+        have no features: who trains on them brings the rows.
     batch_size : int
         The most seeds of a rank in a step; a sampler that draws its seeds has a size of its own.
     world_size : int
@@ -77,15 +82,22 @@ class BatchPlan:
     rng_seed : int
     seed_set : str
         Whose nodes are the seeds: ``train_nodes``, ``val_nodes`` or ``test_nodes``.
+    parts_folder : str
+        Where the parts of the graph lie (``Partition.write_parts``), one a rank, if a rank's seeds are to be those of
+        its own part; empty where all ranks share the seeds of the graph.
+    examples : mapping, optional
+        What is dealt out in place of nodes: ``{"name": ..., "params": {...}}`` of :data:`EXAMPLES`.
     """
 
     folder: str
     sampler: Mapping[str, Any]
-    store: Mapping[str, Any] = field(default_factory=lambda: {"name": "memory", "params": {}})
+    store: Mapping[str, Any] | None = field(default_factory=lambda: {"name": "memory", "params": {}})
     batch_size: int = 1024
     world_size: int = 1
     rng_seed: int = 0
     seed_set: str = "train_nodes"
+    parts_folder: str = ""
+    examples: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         findings = Findings("batch plan")
@@ -115,23 +127,31 @@ class BatchMaker:
         self.graph = _graph_in(plan.folder)
         self.sampler = SAMPLERS.from_dict(plan.sampler)
         self.store = _store_of(plan)
-        self.seed_nodes: Ids = getattr(self.graph, plan.seed_set)
+        self._deal = None if plan.examples is None else EXAMPLES.from_dict(plan.examples).open(self.graph)
+        self.seed_nodes: Ids = getattr(self.graph, plan.seed_set) if self._deal is None else self._deal.ids
         shape = {"batch_size": plan.batch_size, "world_size": plan.world_size}
-        self.steps_per_epoch = steps_per_epoch(self.sampler, self.graph, len(self.seed_nodes), **shape)
+        self._part_seeds: PartSeeds | None = None
+        if plan.parts_folder:
+            self._part_seeds = PartSeeds(plan.parts_folder, plan.seed_set, rng_seed=plan.rng_seed, **shape)
+            self.steps_per_epoch = self._part_seeds.steps_per_epoch
+        else:
+            self.steps_per_epoch = steps_per_epoch(self.sampler, self.graph, len(self.seed_nodes), **shape)
         # A batch without seeds: kernels are compiled or loaded now, and the first batch takes as long as the others.
-        self.sampler.sample(self.graph, self.seed_nodes[:0], epoch=0, batch=0, rng_seed=0)
+        self._draw(self.seed_nodes[:0], {"epoch": 0, "batch": 0, "rng_seed": 0})
         # Batches are made ahead: at the turn of an epoch two orders are in use.
         self._order = functools.lru_cache(maxsize=2)(self._make_order)
 
     def seeds(self, *, epoch: int, step_in_epoch: int, rank: int) -> Ids:
         """Return what the sampler is given for a batch: all seeds where it draws them itself, else the batch's own.
 
-        The latter are dealt out as by :func:`workbench.sampling.split_seeds`.
+        The latter are dealt out as by :func:`workbench.sampling.split_seeds`, or stay with the owner of their part.
         """
         plan, steps = self.plan, self.steps_per_epoch
         self._check(step_in_epoch, rank)
         if self.sampler.draws_seeds:
             return self.seed_nodes
+        if self._part_seeds is not None:
+            return self._part_seeds.batch(epoch=epoch, step_in_epoch=step_in_epoch, rank=rank)
         shape = {"steps": steps, "world_size": plan.world_size, "step": step_in_epoch, "rank": rank}
         begin, end = seed_range(len(self.seed_nodes), **shape)
         return self._order(epoch)[begin:end]
@@ -159,10 +179,13 @@ class BatchMaker:
         seeds = self.seeds(epoch=epoch, step_in_epoch=step_in_epoch, rank=rank)
         clock = _Stopwatch()
         number = step_in_epoch * self.plan.world_size + rank
-        subgraph = self.sampler.sample(self.graph, seeds, epoch=epoch, batch=number, rng_seed=self.plan.rng_seed)
-        sampled = clock.span(Phase.SAMPLE)
-        x = self.store.gather(subgraph.node_ids)
-        y = None if self.graph.y is None else self.graph.y[subgraph.seed_nodes]
+        drawn = self._draw(seeds, {"epoch": epoch, "batch": number, "rng_seed": self.plan.rng_seed})
+        subgraph, sampled = drawn.subgraph, clock.span(Phase.SAMPLE)
+        x = (
+            np.empty((subgraph.num_nodes, 0), np.float32)
+            if self.store is None
+            else self.store.gather(subgraph.node_ids)
+        )
         return Batch(
             node_ids=subgraph.node_ids,
             edge_index=subgraph.edge_index,
@@ -170,16 +193,25 @@ class BatchMaker:
             num_nodes_per_hop=subgraph.num_nodes_per_hop,
             num_edges_per_hop=subgraph.num_edges_per_hop,
             edge_weight=subgraph.edge_weight,
-            node_weight=subgraph.node_weight,
+            node_weight=drawn.weights,
+            pairs=drawn.pairs,
             batch=subgraph.batch,
             x=x,
-            y=y,
+            y=drawn.y,
             epoch=epoch,
             step_in_epoch=step_in_epoch,
             step=step,
             rank=rank,
             spans=(sampled, clock.span(Phase.GATHER)),
         )
+
+    def _draw(self, ids: Ids, key: Mapping[str, int]) -> Drawn:
+        """Return the batch of some nodes, or of what is dealt out in place of them."""
+        if self._deal is not None:
+            return self._deal.draw(self.sampler, ids, **key)
+        subgraph = self.sampler.sample(self.graph, ids, **key)
+        y = None if self.graph.y is None else self.graph.y[subgraph.seed_nodes]
+        return Drawn(subgraph=subgraph, y=y, weights=subgraph.node_weight)
 
     def answer(self, request: BatchRequest) -> Batch:
         """Make the batch that is asked for."""
@@ -230,8 +262,10 @@ def _version(folder: str) -> int:
     return (Path(folder) / "graph.json").stat().st_mtime_ns
 
 
-def _store_of(plan: BatchPlan) -> FeatureStore:
-    """Open the plan's store, or share the one that another maker of this process has open."""
+def _store_of(plan: BatchPlan) -> FeatureStore | None:
+    """Open the plan's store, if it has one, or share the one that another maker of this process has open."""
+    if plan.store is None:
+        return None
     key = (plan.folder, _version(plan.folder), json.dumps(plan.store, sort_keys=True, default=str))
     store = _stores.get(key)
     if store is None:

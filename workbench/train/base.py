@@ -186,6 +186,9 @@ class Strategy(Params):
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
         """Note what makes a run by this strategy impossible."""
 
+    def check_sampler(self, sampler: Any, findings: Findings) -> None:
+        """Note a sampler that this strategy cannot work with; by default it takes every one that it has."""
+
     @abstractmethod
     def open(self, job: Job) -> StrategyRun:
         """Return the strategy at work on one rank."""

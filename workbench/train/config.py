@@ -110,6 +110,8 @@ def _check(
     if strategy is not None:
         wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
         strategy.check(graph, **wanted, findings=findings)
+        if (sampler := built.get("sampler", getattr(strategy, "sampler", None))) is not None:
+            strategy.check_sampler(sampler, findings)
         if task is not None:
             check_together(task, strategy, built.get("sampler", getattr(strategy, "sampler", None)), findings)
         if (choice := _partition_of(strategy, parts, built)) is not None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Every kind of bytes that is ever counted, so that ranks can sum theirs in one message.
 BYTE_KINDS = (
     "gather",
+    "gather_remote",
+    "request",
     "all_reduce",
     "all_reduce_modelled",
     "exchange",

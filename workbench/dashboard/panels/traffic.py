@@ -16,6 +16,8 @@ from workbench.dashboard.words import RECENT, median, recent
 
 _KINDS = {
     "gather": ("Gather, feature rows", "Feature rows brought to the ranks for their batches"),
+    "gather_remote": ("Gather, remote rows", "Feature rows that ranks sent to others, whose batches have their nodes"),
+    "request": ("Requests for rows", "Ids of nodes, sent to their owners"),
     "exchange": ("Halo exchange", "Rows of other ranks' nodes, sent around the layers"),
     "all_reduce": (
         "All-reduce, gradients",
