@@ -47,3 +47,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_EXPORTS})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Let ``%load_ext workbench`` bring the cell magic ``%%distributed``."""
+    importlib.import_module("workbench.magics").register(shell)

@@ -1,4 +1,4 @@
-"""L8: what a notebook calls: connect, launch, attach, doctor."""
+"""L8: what a notebook calls: connect, launch, resume, run_function, attach, doctor."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from workbench.graph import Graph
@@ -43,7 +45,10 @@ def connect(target: Any = None, *, trainers: int = 2, samplers: int = 1, idle_s:
     InputError
         Where nothing answers at the address.
     """
-    return Session(_connect(target, trainers=trainers, samplers=samplers, idle_s=idle_s))
+    session = Session(_connect(target, trainers=trainers, samplers=samplers, idle_s=idle_s))
+    if (shell := _notebook_shell()) is not None:
+        importlib.import_module("workbench.magics").register(shell)
+    return session
 
 
 class Session:
@@ -97,6 +102,38 @@ class Session:
         run = self.cluster.resume(run_id)
         _load_dashboard()
         return run
+
+    def run_function(
+        self, function: Callable[..., Any], *arguments: Any, trainers: int = 2, threads: int = 1, **keywords: Any
+    ) -> list[Any]:
+        """Call a function of yours on every rank, with ``torch.distributed`` ready; return the results in rank order.
+
+        What the ranks print appears here as they print it. Interrupting stops them.
+
+        Parameters
+        ----------
+        function : callable
+            Also one of the notebook: it travels by value, with what it uses. A parameter called ``rank_context`` is
+            given the rank's: ``rank``, ``world_size``, ``device``, ``loader(...)``, ``log(...)``, ``should_stop()``.
+        *arguments, **keywords
+            The function's.
+        trainers : int
+            Ranks.
+        threads : int
+            Of torch, on each rank.
+
+        Raises
+        ------
+        InputError
+            Where the function or an argument cannot travel.
+        RunError
+            With the traceback of the rank that failed first.
+        """
+        from workbench.runtime.function_run import call_on_ranks
+
+        return call_on_ranks(
+            self.cluster, function, arguments, keywords, trainers=trainers, threads_per_trainer=threads
+        )
 
     def scale(self, *, trainers: int = 0, samplers: int = 0) -> Session:
         """Grow the local cluster to at least so many workers of each kind."""
@@ -172,8 +209,13 @@ def doctor(graph: Graph | None = None) -> Report:
     return Report(subject=subject, facts=facts, findings=findings)
 
 
+def _notebook_shell() -> Any | None:
+    """Return the shell of a notebook's kernel, or None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
 def _load_dashboard() -> None:
     """In a notebook, import the widgets, so that a run shows itself as its dashboard."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if getattr(shell, "kernel", None) is not None:
+    if _notebook_shell() is not None:
         _ = importlib.import_module("workbench.widgets").TrainingDashboard

@@ -181,6 +181,12 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             rank="first failing rank",
             step="global step",
         ),
+        "output_written": _kind(
+            "Code of the user's printed on a rank.", stream="stdout or stderr", text="whole lines, at the end the rest"
+        ),
+        "values_logged": _kind(
+            "Code of the user's told figures.", step="its own step, or null", values="{name: number}"
+        ),
         "log_written": _kind(
             "A message for the person who watches.", level="info, warning or error", text="the message"
         ),

@@ -228,8 +228,7 @@ class Cluster:
         folder = RunFolder.create(config, summary)
         if module is not None:
             folder.keep_module(module)
-        self._hand_over(folder, dict(options or {}), "launch")
-        return self._hold(Run(folder, self.client, trusted=True))
+        return self.hand_over(folder, dict(options or {}), "launch")
 
     def resume(self, run_id: str) -> Run:
         """Go on with a run from its newest checkpoint: one that was stopped, has failed or lost its scheduler.
@@ -245,16 +244,16 @@ class Cluster:
         check_resumable(folder.id, folder.events(), is_supervised=folder.id in known)
         config = folder.config
         self.scale(trainers=config.trainers, samplers=config.samplers)
-        self._hand_over(folder, {}, "resume")
-        return self._hold(Run(folder, self.client))
+        return self.hand_over(folder, {}, "resume", trusted=False)
 
-    def _hand_over(self, folder: RunFolder, options: dict[str, Any], subject: str) -> None:
+    def hand_over(self, folder: RunFolder, options: dict[str, Any], subject: str, *, trusted: bool = True) -> Run:
         """Let the scheduler supervise a run from now on."""
         folder.note_cluster(self.address)
         options["rank"] = {"paths": own_paths()} | options.get("rank", {})
         fields = {"run_id": folder.id, "folder": str(folder.path), "options": options}
         remains = f"The run's folder remains: {folder.path}"
         ask(self.client, "workbench_start", subject=subject, remains=remains, **fields)
+        return self._hold(Run(folder, self.client, trusted=trusted))
 
     def attach(self, run_id: str) -> Run:
         """Return a run by its id: live where this cluster supervises it, else as its folder tells it."""

@@ -47,7 +47,7 @@ def main(sock: socket.socket) -> None:
     except BaseException as error:
         code = 1
         traceback.print_exc()
-        reason, trace = classify(error, spec["world_size"]), traceback.format_exc()[-16000:]
+        reason, trace = classify(error, spec["world_size"]), trace_of(error)
         report = {"reason": reason, "cause": describe(error), "traceback": trace}
     try:
         link.send({"op": "report", **report})
@@ -156,6 +156,16 @@ def classify(error: BaseException, world_size: int) -> str:
     if world_size > 1 and gone and any(sign in text for sign in PEER_SIGNS) and _is_from_talk(error):
         return "peer"
     return "error"
+
+
+def trace_of(error: BaseException) -> str:
+    """Return an error's traceback without the frames of this runtime above the code that it called."""
+    trace = error.__traceback__
+    while (
+        trace and trace.tb_next and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("workbench.runtime.")
+    ):
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))[-16000:]
 
 
 def _is_from_talk(error: BaseException) -> bool:

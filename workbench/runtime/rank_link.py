@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from workbench.core.control import Control
@@ -40,6 +41,7 @@ class RankLink:
         self._sending = threading.Lock()  # keeps messages whole and in order
         self.controls: deque[Control] = deque()
         self.store: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+        self.before_flush: Callable[[], None] | None = None  # tells what has gathered elsewhere
 
     def start(self) -> None:
         """Begin to read commands and to send events every 50 ms."""
@@ -79,6 +81,8 @@ class RankLink:
             if measured := meter.read():
                 where = {"role": "trainer", "index": self._rank, "worker": self._worker, "limit_bytes": None}
                 self.emit("resources_measured", **where, **measured)
+            if (gather := self.before_flush) is not None:
+                gather()
             try:
                 self.flush()
             except OSError:

@@ -189,25 +189,26 @@ class Run:
         loop = asyncio.get_running_loop()
 
         def look(_: list[Event]) -> None:
-            if self._ended:
+            if self.has_ended:
                 loop.call_soon_threadsafe(ended.set)
 
         unsubscribe = self.subscribe(look)
         try:
-            if not self._ended:
+            if not self.has_ended:
                 await ended.wait()
         finally:
             unsubscribe()
         return self._checked()
 
     @property
-    def _ended(self) -> bool:
+    def has_ended(self) -> bool:
+        """Say whether nothing more will come of it."""
         return self._status.ended or self._stream.ended
 
     def _wait(self, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
-            while not self._ended:
+            while not self.has_ended:
                 # A wait in pieces, so that an interrupt is heard on every platform.
                 rest = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
                 if rest <= 0:

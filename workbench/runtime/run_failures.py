@@ -123,7 +123,7 @@ def _after_failure(state: RunState, signal: Signal) -> Result:
     fields = {name: getattr(failure, name) for name in ("host", "part", "cause", "traceback", "log_tail")}
     told = dataclasses.replace(state.publish(signal, "rank_failed", **fields), rank=failure.rank)
     is_forgiven = failure.kind in _RESTARTABLE and state.restarts < state.limits.max_restarts
-    if failure.kind == "memory" and state.memory_restarts == 0:
+    if failure.kind == "memory" and state.memory_restarts == 0 and state.limits.max_restarts:
         is_forgiven, state = True, state.with_(memory_restarts=1)
     if not is_forgiven:
         cause, rank = failure.cause, failure.rank

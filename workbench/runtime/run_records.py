@@ -72,7 +72,7 @@ class Limits:
     silent_s : float
         Wait for an event of a running rank's training loop before the rank is held for hung.
     max_restarts : int
-        Restarts after a lost rank; running out of memory is forgiven once.
+        Restarts after a lost rank; running out of memory is forgiven once (never where this is 0).
     """
 
     settle_s: float = 0.5
