@@ -199,8 +199,7 @@ class _Product(torch.autograd.Function):
         grad_x = _times(structure.transposed(values), grad) if needs_x else None
         grad_values = None
         if needs_values:
-            pattern = structure.matrix(torch.zeros_like(values))
-            grad_values = structure.by_edge(torch.sparse.sampled_addmm(pattern, grad, x.t()).values())
+            grad_values = structure.by_edge(_at_entries(structure.matrix(torch.zeros_like(values)), grad, x))
         return None, grad_values, grad_x
 
 
@@ -209,6 +208,15 @@ def _times(matrix: Tensor, x: Tensor) -> Tensor:
         product: Tensor = torch.sparse.mm(matrix, x, "sum")
         return product
     return matrix @ x
+
+
+def _at_entries(pattern: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Return the entries of ``a b^T`` at those of a sparse matrix, in their order."""
+    if pattern.values().numel() > pattern.numel():  # so many parallel edges torch's kernel refuses
+        rows = torch.repeat_interleave(pattern.crow_indices().diff())
+        return (a[rows] * b[pattern.col_indices()]).sum(dim=1)
+    entries: Tensor = torch.sparse.sampled_addmm(pattern, a, b.t()).values()
+    return entries
 
 
 def _compress(rows: Tensor, columns: Tensor, num_rows: int) -> tuple[Tensor | None, Tensor, Tensor]:
