@@ -12,7 +12,7 @@ import workbench
 PUBLIC = [
     *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
     *("PartitionExplorer", "Run", "SampledSubgraph", "Session", "TrainingDashboard", "attach", "connect", "datasets"),
-    *("doctor", "explosion", "partition", "runs", "sample"),
+    *("doctor", "explosion", "export_script", "partition", "runs", "sample"),
 ]
 
 

@@ -28,6 +28,7 @@ _EXPORTS = {
     "Session": "workbench.session",
     "Run": "workbench.session",
     "runs": "workbench.session",
+    "export_script": "workbench.session",
     "attach": "workbench.session",
     "NeighborhoodExplorer": "workbench.widgets",
     "PartitionExplorer": "workbench.widgets",

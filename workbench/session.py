@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.graph import Graph
 
-__all__ = ["Report", "Run", "Session", "attach", "connect", "doctor", "runs"]
+__all__ = ["Report", "Run", "Session", "attach", "connect", "doctor", "export_script", "runs"]
 
 
 def connect(target: Any = None, *, trainers: int = 2, samplers: int = 1, idle_s: float = IDLE_S) -> Session:
@@ -187,6 +187,19 @@ def attach(run_id: str) -> Run:
     folder = RunFolder.find(run_id)
     cluster = supervisor_of(folder)
     return Run(folder) if cluster is None else cluster.attach(folder.id)
+
+
+def export_script(run: Run | str) -> str:
+    """Return a Python script that trains the same again, from a run or its id; print it, or write it to a file.
+
+    Raises
+    ------
+    InputError
+        Where there is no such run, or it only called a function.
+    """
+    from workbench.runtime.export import script_of
+
+    return script_of(RunFolder.find(run if isinstance(run, str) else run.id))
 
 
 def doctor(graph: Graph | None = None) -> Report:

@@ -52,6 +52,11 @@ def _latest_metric(epochs: list[Event]) -> float:
     return float("nan")
 
 
+def is_at_work(folder: RunFolder) -> bool:
+    """Say whether a run has not ended and its scheduler answers."""
+    return not status_of(folder.events()).ended and _is_supervised(folder, {})
+
+
 def _is_supervised(folder: RunFolder, answers: dict[str, bool]) -> bool:
     address = folder.cluster.get("address", "")
     if address not in answers:
