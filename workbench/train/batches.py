@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from itertools import chain
 from typing import Any, Protocol
 
@@ -18,7 +17,7 @@ from workbench.gather import Batch, BatchPlan, BatchRequest, epoch_requests
 from workbench.models import ModelInputs, call_model
 from workbench.train.base import Delivery, Job, StepWork
 from workbench.train.boundaries.cut import RowCut
-from workbench.train.boundary import Boundary, attached
+from workbench.train.boundary import attached
 from workbench.train.row_cut import decide_row_cut
 from workbench.train.whole import ATTRIBUTES, WEIGHT, as_tensor, edge_column
 
@@ -44,8 +43,8 @@ class BatchRun:
         The plan's, the same on all ranks.
     row_cut : str
         The wish, as of :func:`decide_row_cut`.
-    around : callable, optional
-        Makes the boundary that stands around the layers in every forward.
+    on_close : callable, optional
+        Called at the end of the run: it undoes what was done to the module.
     features : Features, optional
         Where the rows come from if the plan's batches have none.
     """
@@ -57,10 +56,10 @@ class BatchRun:
         *,
         steps_per_epoch: int,
         row_cut: str = "auto",
-        around: Callable[[], Boundary] | None = None,
+        on_close: Callable[[], None] | None = None,
         features: Features | None = None,
     ) -> None:
-        self._job, self._around, self._features = job, around, features
+        self._job, self._features, self._on_close = job, features, on_close
         self.steps_per_epoch = steps_per_epoch
         self._dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         self._verdict = decide_row_cut(job.context, job.module, plan, row_cut)
@@ -92,23 +91,22 @@ class BatchRun:
 
     def _work(self, batch: Batch, filled: int) -> StepWork:
         job, device = self._job, self._job.context.device
-        assert batch.y is not None, "the task has checked that there are labels"
         x, moved = self._rows(batch)
-        known = np.flatnonzero(job.task.is_known(batch.y))
+        reading = job.task.read(batch)
         with job.recorder.span(Phase.TRANSFER):
             inputs = self._inputs(batch, x, device)
-            targets = torch.from_numpy(batch.y[known]).to(device)
-            rows = torch.from_numpy(known).to(device)
+            targets = torch.from_numpy(reading.targets).to(device)
+            positions = torch.from_numpy(reading.positions).to(device)
         hops = batch.num_nodes_per_hop.tolist(), batch.num_edges_per_hop.tolist()
         return StepWork(
             epoch=batch.epoch,
             step=batch.step,
-            num_seeds=len(known),
+            num_seeds=reading.num_seeds,
             num_nodes=batch.num_nodes,
             num_edges=batch.num_edges,
             targets=targets,
-            weights=None if batch.node_weight is None else as_tensor(batch.node_weight[known], device, self._dtype),
-            forward=lambda module: self._forward(module, inputs, *hops)[rows],
+            weights=None if reading.weights is None else as_tensor(reading.weights, device, self._dtype),
+            forward=lambda module: job.task.rows(module, self._forward(module, inputs, *hops), positions),
             bytes_by_kind=moved,
             delivery=self._delivery(batch, filled),
         )
@@ -120,16 +118,13 @@ class BatchRun:
 
     def _forward(self, module: nn.Module, inputs: ModelInputs, nodes: list[int], edges: list[int]) -> Any:
         verdict = self._verdict
-        with ExitStack() as stack:
-            if self._around is not None:
-                stack.enter_context(attached(module, self._around()))
-            if verdict.mode != "off":
-                cut = RowCut(nodes, edges, verdict.num_calls, padded=verdict.mode == "padded")
-                stack.enter_context(attached(module, cut))
+        if verdict.mode == "off":
+            return call_model(module, inputs)
+        with attached(module, RowCut(nodes, edges, verdict.num_calls, padded=verdict.mode == "padded")):
             return call_model(module, inputs)
 
     def _inputs(self, batch: Batch, x: NDArray[np.float32], device: torch.device) -> ModelInputs:
-        graph, edge_ids = self._job.context.graph, batch.edge_ids
+        graph, edge_ids = self._job.graph, batch.edge_ids
         weight = edge_column(graph, WEIGHT, edge_ids, device, self._dtype)
         if batch.edge_weight is not None:  # an edge that stands for others counts for them too
             factor = as_tensor(batch.edge_weight, device, self._dtype)
@@ -149,3 +144,5 @@ class BatchRun:
 
     def close(self) -> None:
         self._source.close()
+        if self._on_close is not None:
+            self._on_close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,6 +35,10 @@ class ClusterBatch(Strategy):
     every epoch: a rank reads the features of its clusters alone, and only gradients travel. Every cluster comes once
     an epoch, all ranks take equally many steps, and one that has no cluster left joins with zeros.
 
+    With `diagonal_enhancement` > 0 every graph convolution uses ``A~ + lambda diag(A~)`` (the paper's equation 11), so
+    that a node's own row is not lost in deep models; defined for GCNConv, refused for models with other layers. The
+    saved weights belong to that matrix: the plain model computes something else with them.
+
     Chiang et al., "Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph Convolutional Networks",
     KDD 2019, arXiv 1905.07953.
     """
@@ -49,6 +53,9 @@ class ClusterBatch(Strategy):
         "metis", help="what makes the clusters: a name of PARTITIONERS, or a Partition whose parts they are"
     )
     partition_folder: str = param("", help="folder of a saved partition whose parts are the clusters, instead")
+    diagonal_enhancement: float = param(
+        0.0, help="lambda of A~ + lambda diag(A~) in every GCNConv, in training and evaluation; 0: as it is", minimum=0
+    )
     # Mapped, not in memory: a rank touches the rows of its own clusters alone.
     store: Any = param("mmap", help="where features are read: a name, an object or its description")  # noqa: RUF009
 
@@ -110,4 +117,18 @@ class ClusterBatch(Strategy):
             rng_seed=context.config.rng_seed,
         )
         steps = steps_per_epoch(sampler, context.graph, 0, batch_size=1, world_size=context.world_size)
-        return BatchRun(job, plan, steps_per_epoch=steps, row_cut="off")
+        undo = self._enhance(job) if self.diagonal_enhancement else None
+        return BatchRun(job, plan, steps_per_epoch=steps, row_cut="off", on_close=undo)
+
+    def _enhance(self, job: Job) -> Callable[[], None]:
+        """Change the layers for the length of the run, and say so."""
+        from workbench.train.diagonal import enhance
+
+        undo = enhance(job.module, self.diagonal_enhancement)
+        if job.context.rank == 0:
+            text = (
+                f"Diagonal enhancement: every GCNConv uses A~ + {self.diagonal_enhancement:g} diag(A~), in training "
+                "and in evaluation; model.pt holds weights for that, not for the plain layers."
+            )
+            job.context.emit("log_written", level="info", text=text)
+        return undo
