@@ -119,7 +119,9 @@ class StepWork:
     weights : Tensor, optional
         (rows,) factors of the rows' losses.
     forward : callable
-        ``forward(module) -> (rows, out_channels)``; not called where `num_seeds` is 0.
+        ``forward(module) -> (rows, out_channels)``; not called where `num_seeds` is 0, unless `joins`.
+    joins : bool
+        Whether forward and backward are run without a seed too, since other ranks wait for this one inside them.
     bytes_by_kind : mapping
         Bytes moved to bring the work here.
     delivery : Delivery, optional
@@ -136,6 +138,7 @@ class StepWork:
     bytes_by_kind: Mapping[str, int] = field(default_factory=dict)
     delivery: Delivery | None = None
     weights: Tensor | None = None
+    joins: bool = False
 
 
 class StrategyRun(Protocol):

@@ -11,8 +11,7 @@ from torch import nn
 from workbench.train import checkpoint
 from workbench.train.base import STRATEGIES, TASKS, UPDATES, Job, RankContext, StrategyRun, Task, UpdateRun
 from workbench.train.build import build_module, build_optimizer
-from workbench.train.exact import WholeInference, open_inference
-from workbench.train.inference import LayerwiseInference
+from workbench.train.exact import Inference, open_inference
 from workbench.train.progress import Progress
 from workbench.train.recorder import Recorder
 from workbench.train.transport import Transport
@@ -28,7 +27,7 @@ class Engine:
     task: Task
     strategy_run: StrategyRun
     update_run: UpdateRun
-    inference: WholeInference | LayerwiseInference
+    inference: Inference
     recorder: Recorder
     progress: Progress
 
@@ -61,14 +60,16 @@ def assemble(context: RankContext) -> Engine:
     if state is not None:
         progress = checkpoint.restore(state, module, optimizer, update_run, config.rng_seed, transport)
     job = Job(context=context, module=module, task=task, recorder=recorder)
+    strategy_run = STRATEGIES.from_dict(config.strategy.to_json()).open(job)
+    own_inference = getattr(strategy_run, "inference", None)  # of a strategy that holds the graph its own way
     return Engine(
         context=context,
         module=module,
         optimizer=optimizer,
         task=task,
-        strategy_run=STRATEGIES.from_dict(config.strategy.to_json()).open(job),
+        strategy_run=strategy_run,
         update_run=update_run,
-        inference=open_inference(context, module),
+        inference=own_inference or open_inference(context, module, job.graph),
         recorder=recorder,
         progress=progress,
     )

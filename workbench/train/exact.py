@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 AT_ONCE_BYTES = 256 << 20  # up to here a forward over the whole graph is the simpler and faster way
 _PROBE_PIECE_BYTES = 16 << 10  # several pieces even of a little graph
 
-Infer = Callable[[nn.Module, Callable[[Tensor], Tensor]], Tensor]
+
+class Inference(Protocol):
+    """A way to compute a model's outputs exactly for every node."""
+
+    def run(self, module: nn.Module, keep: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return ``keep(outputs)`` for all nodes, on the CPU of every rank; all ranks call it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +46,12 @@ class WholeInference:
         return keep(call_model(module, self.inputs)).cpu()
 
 
-def open_inference(context: RankContext, module: nn.Module) -> WholeInference | LayerwiseInference:
-    """Choose by size, and by a probe that layer by layer is right for this model; all ranks call it."""
-    graph, device = context.graph, context.device
+def open_inference(context: RankContext, module: nn.Module, graph: Graph) -> WholeInference | LayerwiseInference:
+    """Choose by size, and by a probe that layer by layer is right for this model; all ranks call it.
+
+    `graph` is what the model may see of the run's graph.
+    """
+    device = context.device
     dtype = next((p.dtype for p in module.parameters()), torch.float32)
     size = forward_bytes(graph, dtype)
     if size <= AT_ONCE_BYTES:

@@ -21,18 +21,31 @@ class Recorder:
         now = time.time() if unix_time_s is None else unix_time_s
         self._offset_s = now - time.perf_counter()
         self._spans: list[Span] = []
+        self._open: list[tuple[Phase, float]] = []  # each span that is open: since when it, or its current piece, runs
         self._bytes: Counter[str] = Counter()
         self._total_bytes: Counter[str] = Counter()
 
     @contextmanager
     def span(self, phase: Phase) -> Iterator[None]:
-        """Time what happens inside as one span of `phase`, also where it raises."""
+        """Time what happens inside as `phase`, also where it raises.
+
+        A span inside another interrupts it, so that no moment is counted twice: an exchange inside a forward leaves
+        two spans of forward, before and after.
+        """
         start = time.perf_counter()
+        if self._open:
+            self._note(*self._open[-1], start)
+        self._open.append((phase, start))
         try:
             yield
         finally:
             end = time.perf_counter()
-            self._spans.append(Span(phase=phase, start_s=start + self._offset_s, duration_s=end - start))
+            self._note(*self._open.pop(), end)
+            if self._open:
+                self._open[-1] = self._open[-1][0], end
+
+    def _note(self, phase: Phase, start: float, end: float) -> None:
+        self._spans.append(Span(phase=phase, start_s=start + self._offset_s, duration_s=end - start))
 
     def count(self, kind: str, num_bytes: int) -> None:
         """Count bytes that moved."""

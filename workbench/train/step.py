@@ -25,7 +25,7 @@ def take_step(engine: Engine, work: StepWork, vote: float) -> float:
     seed_step(context.config.rng_seed, work.epoch, work.step, context.rank)
     engine.module.train()
     engine.optimizer.zero_grad(set_to_none=True)
-    loss_sum = _gradients(engine, work) if work.num_seeds else 0.0
+    loss_sum = _gradients(engine, work) if work.num_seeds or work.joins else 0.0
     totals = engine.update_run.apply(loss_sum, work.num_seeds, vote)
     if not math.isfinite(totals.loss_sum):
         raise RunError(_not_finite(engine, work, loss_sum))

@@ -11,16 +11,20 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore, PrefixStore
 
+from workbench.train.memory_transport import MemoryTransport, Room
 from workbench.train.transport import GlooTransport, SoloTransport, Transport
 
 T = TypeVar("T")
 
 
-def run_in_threads(world_size: int, function: Callable[[Transport], T], *, timeout_s: float = 60.0) -> list[T]:
+def run_in_threads(
+    world_size: int, function: Callable[[Transport], T], *, timeout_s: float = 60.0, through_memory: bool = False
+) -> list[T]:
     """Run ``function(transport)`` as `world_size` ranks, each in a thread, and return their results in rank order.
 
     Each thread holds a gloo group of its own on a store in memory, since the default group of torch.distributed
-    exists once a process. Torch's random state exists once a process too: with dropout, ranks draw from one stream.
+    exists once a process; with `through_memory` they hand each other tensors, and nothing is opened. Torch's random
+    state exists once a process too: with dropout, ranks draw from one stream.
 
     Raises
     ------
@@ -31,16 +35,21 @@ def run_in_threads(world_size: int, function: Callable[[Transport], T], *, timeo
     """
     if world_size == 1:
         return [function(SoloTransport())]
-    store = HashStore()
+    store, room = HashStore(), Room(world_size, timeout_s)
     results: list[Any] = [None] * world_size
     errors: dict[int, BaseException] = {}
 
     def work(rank: int) -> None:
         try:
-            transport = GlooTransport(_group(store, rank, world_size, timeout_s))
+            transport = (
+                MemoryTransport(room, rank)
+                if through_memory
+                else GlooTransport(_group(store, rank, world_size, timeout_s))
+            )
             results[rank] = function(transport)
         except BaseException as error:  # handed on below, in the caller's thread
             errors[rank] = error
+            room.leave()
 
     threads = [threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(world_size)]
     for thread in threads:
@@ -63,4 +72,6 @@ def _group(store: Any, rank: int, world_size: int, timeout_s: float) -> Any:
 
 
 def _is_echo(error: BaseException) -> bool:
+    if isinstance(error, threading.BrokenBarrierError):
+        return True
     return isinstance(error, RuntimeError) and ("onnection" in str(error) or "imed out" in str(error))

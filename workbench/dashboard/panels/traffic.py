@@ -19,6 +19,13 @@ _KINDS = {
     "gather_remote": ("Gather, remote rows", "Feature rows that ranks sent to others, whose batches have their nodes"),
     "request": ("Requests for rows", "Ids of nodes, sent to their owners"),
     "exchange": ("Halo exchange", "Rows of other ranks' nodes, sent around the layers"),
+    "halo_forward": ("Halo exchange, forward", "Rows of other ranks' nodes, fetched before a message-passing layer"),
+    "halo_backward": ("Halo exchange, backward", "Gradients of those rows, sent back to their owners"),
+    "halo_statistics": (
+        "Halo exchange, degrees",
+        "Degrees of other ranks' nodes, fetched once for layers that read them",
+    ),
+    "batch_norm": ("Batch statistics", "Sums over ranks for BatchNorm: the size of the buffers, each rank"),
     "all_reduce": (
         "All-reduce, gradients",
         "Gradients handed to the sum over ranks: the size of the buffer, each rank",

@@ -1,0 +1,114 @@
+"""Rows of a partitioned graph between the rank that owns a node and the ranks that read it; gradients travel back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from workbench.core.phases import Phase
+
+if TYPE_CHECKING:
+    from workbench.partition.local import LocalPart
+    from workbench.train.recorder import Recorder
+    from workbench.train.transport import Transport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """As what the bytes of an exchange are counted, there and back."""
+
+    forward: str
+    backward: str
+
+
+LAYERS = Kinds(forward="halo_forward", backward="halo_backward")
+STATISTICS = Kinds(forward="halo_statistics", backward="halo_statistics")
+EVALUATION = Kinds(forward="evaluate", backward="evaluate")
+
+
+class HaloExchange:
+    """Exchanges rows of the nodes at the borders of a part. Every rank makes the same calls in the same order.
+
+    A rank without a node, or without a neighbour, joins with no rows.
+
+    Parameters
+    ----------
+    part : LocalPart
+        The part of this rank: its own nodes first, then its halo, by owner.
+    transport : Transport
+    device : torch.device
+    recorder : Recorder, optional
+        Gets the time of every exchange.
+    """
+
+    def __init__(
+        self, part: LocalPart, transport: Transport, device: torch.device, recorder: Recorder | None = None
+    ) -> None:
+        self.num_inner, self.num_local = part.num_inner, len(part.node_ids)
+        self.transport, self._recorder = transport, recorder
+        self._halo_sizes = np.diff(part.halo_starts).tolist()
+        starts = part.send_starts.tolist()
+        nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
+        self._send_nodes = [nodes[a:b] for a, b in itertools.pairwise(starts)]
+        self._send_sizes = np.diff(part.send_starts).tolist()
+
+    def with_halo(self, x: Tensor, kinds: Kinds = LAYERS) -> Tensor:
+        """Return (num_local, ...) the own rows (num_inner, ...), then those of the halo as their owners have them."""
+        rows: Tensor = _WithHalo.apply(x, self, kinds)  # type: ignore[no-untyped-call]
+        return rows
+
+    def at_owners(self, x: Tensor, kinds: Kinds = STATISTICS) -> Tensor:
+        """Return (num_inner, ...) the own rows of (num_local, ...) plus what other ranks hold for the same nodes."""
+        rows: Tensor = _AtOwners.apply(x, self, kinds)  # type: ignore[no-untyped-call]
+        return rows
+
+    def fetch(self, x: Tensor, kind: str) -> Tensor:
+        """Send own rows to the ranks that read them; return own and received rows."""
+        received = self._exchange([x[nodes] for nodes in self._send_nodes], self._halo_sizes, kind)
+        rows = x.new_empty(self.num_local, *x.shape[1:])
+        rows[: self.num_inner] = x
+        torch.cat(received, out=rows[self.num_inner :])
+        return rows
+
+    def give_back(self, x: Tensor, kind: str) -> Tensor:
+        """Send rows of the halo to their owners; return own rows with those received added in the order of ranks."""
+        halo = x[self.num_inner :].contiguous()
+        received = self._exchange(torch.split(halo, self._halo_sizes), self._send_sizes, kind)
+        rows = x[: self.num_inner].clone()
+        for nodes, block in zip(self._send_nodes, received, strict=True):
+            rows.index_add_(0, nodes, block)
+        return rows
+
+    def _exchange(self, blocks: Sequence[Tensor], num_rows: Sequence[int], kind: str) -> list[Tensor]:
+        if self._recorder is None or self.transport.world_size == 1:
+            return self.transport.exchange(blocks, num_rows, kind)
+        with self._recorder.span(Phase.EXCHANGE):
+            return self.transport.exchange(blocks, num_rows, kind)
+
+
+class _WithHalo(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, exchange: HaloExchange, kinds: Kinds) -> Tensor:
+        ctx.exchange, ctx.kinds = exchange, kinds
+        return exchange.fetch(x, kinds.forward)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.exchange.give_back(grad, ctx.kinds.backward), None, None
+
+
+class _AtOwners(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, exchange: HaloExchange, kinds: Kinds) -> Tensor:
+        ctx.exchange, ctx.kinds = exchange, kinds
+        return exchange.give_back(x, kinds.forward)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.exchange.fetch(grad, ctx.kinds.backward), None, None

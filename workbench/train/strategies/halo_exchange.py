@@ -1,0 +1,83 @@
+"""Full-batch training on a partitioned graph: ranks exchange the rows at the borders of their parts in every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from workbench.core.errors import Findings
+from workbench.core.params import param
+from workbench.core.registry import Registry
+from workbench.partition import PARTITIONERS
+from workbench.train.base import STRATEGIES, Job, StepWork, Strategy, StrategyRun
+from workbench.train.partitioned import FOLDER, open_local_part
+
+if TYPE_CHECKING:
+    from workbench.graph import Graph
+
+
+@STRATEGIES.register("halo_exchange")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaloExchangeTraining(Strategy):
+    """Full-batch training with the graph divided among the trainers: the result is that of ``full_graph``.
+
+    Each trainer owns a part and computes its nodes. Before every message-passing call it fetches the rows of the
+    nodes that its own ones read from their owners, and in the backward pass the gradients travel back: forward
+    ``s H sum_{l>=1} F_l`` bytes a step over all ranks and backward as many, with H the summed halo sizes, F_l the
+    width at the l-th call and s the bytes of a number. The features of the halo (l = 0) are kept from the start, so
+    they never move where the model reads them as they are. One step an epoch.
+    """
+
+    parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"partition": PARTITIONERS})
+
+    partition: Any = param("metis", help="one part a trainer: a method's name, its object, or a Partition")  # noqa: RUF009
+
+    def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
+        if samplers != 0:
+            findings.add("samplers", "0 for halo_exchange, which samples nothing", samplers, "remove samplers=")
+
+    def open(self, job: Job) -> StrategyRun:
+        return _HaloRun(self.partition[FOLDER], job)
+
+
+class _HaloRun:
+    steps_per_epoch = 1
+
+    def __init__(self, folder: str, job: Job) -> None:
+        from workbench.train.part_runner import PartInference, PartRunner  # PyG takes seconds to import
+
+        context = job.context
+        self._num_epochs = context.config.epochs
+        dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
+        part = open_local_part(folder, context.rank)
+        self._runner = PartRunner(part, context.transport, context.device, dtype, job.recorder)
+        self.inference = PartInference(self._runner, context.transport)
+        graph = part.graph
+        train_nodes = job.task.labelled(graph, graph.train_nodes)
+        self._train_nodes = torch.from_numpy(train_nodes).to(context.device)
+        self._targets = torch.from_numpy(graph.y[train_nodes]).to(context.device)
+        self._num_nodes, self._num_edges = part.num_inner, graph.num_edges
+
+    def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
+        for epoch in range(first_step, self._num_epochs + 1):  # one step an epoch
+            yield StepWork(
+                epoch=epoch,
+                step=epoch,
+                num_seeds=len(self._train_nodes),
+                num_nodes=self._num_nodes,
+                num_edges=self._num_edges,
+                targets=self._targets,
+                forward=self._forward,
+                joins=True,
+            )
+
+    def _forward(self, module: nn.Module) -> Tensor:
+        return self._runner.forward(module)[self._train_nodes]
+
+    def close(self) -> None:
+        """Nothing is held open."""
