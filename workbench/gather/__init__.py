@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.gather.base import STORES, FeatureStore, Store
 from workbench.gather.batch import Batch
+from workbench.gather.dealing import EXAMPLES, Examples
 from workbench.gather.plan import BatchMaker, BatchPlan, BatchRequest, epoch_requests
 from workbench.gather.source import BatchSource, LocalSource
 
@@ -19,6 +20,8 @@ __all__ = [
     "BatchPlan",
     "BatchRequest",
     "BatchSource",
+    "EXAMPLES",
+    "Examples",
     "FeatureStore",
     "LinkNeighborLoader",
     "LocalSource",

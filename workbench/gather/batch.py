@@ -16,7 +16,7 @@ Ids = NDArray[np.int64]
 _PHASES = tuple(Phase)
 _SCALARS = ("epoch", "step_in_epoch", "step", "rank")
 _ARRAYS = ("node_ids", "edge_index", "edge_ids", "num_nodes_per_hop", "num_edges_per_hop", "x")
-_OPTIONAL = ("y", "edge_weight", "node_weight", "batch")
+_OPTIONAL = ("y", "edge_weight", "node_weight", "batch", "pairs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,11 +33,13 @@ class Batch:
     num_nodes_per_hop, num_edges_per_hop : array, int64 (hops + 1), (hops)
     x : array, float32 (k, f)
         Features of all nodes of the batch.
-    y : array (num_seeds) or (num_seeds, c), or None
-        Labels of the seeds.
+    y : array (rows) or (rows, c), or None
+        Targets: of the seeds; of the pairs; of the graphs that lie side by side.
     edge_weight, node_weight, batch : array or None
-        As of a :class:`workbench.sampling.SampledSubgraph`: factors of messages (e) and of the seeds' losses
-        (num_seeds), and each node's tree (k).
+        As of a :class:`workbench.sampling.SampledSubgraph`: factors of messages (e) and of the losses (rows), and each
+        node's tree or graph (k).
+    pairs : array, int64 (2, rows), or None
+        Where pairs are scored: the ends of each, as positions in `node_ids`.
     epoch : int
         From 1.
     step_in_epoch : int
@@ -64,6 +66,7 @@ class Batch:
     edge_weight: NDArray[np.float32] | None = None
     node_weight: NDArray[np.float32] | None = None
     batch: Ids | None = None
+    pairs: Ids | None = None
 
     @property
     def num_seeds(self) -> int:

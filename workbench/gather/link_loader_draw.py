@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from workbench.gather.link_loader_negatives import Negatives
+from workbench.gather.link_removal import without_edges
 from workbench.gather.loader_draw import DrawKey
 from workbench.gather.loader_sampling import Sampling
-from workbench.sampling import SampledSubgraph
 
 Ids = NDArray[np.int64]
 EXCLUSIONS = (False, True, "forward")
@@ -57,24 +56,6 @@ def _with_negatives(
     if negatives.mode == "binary":
         source = np.concatenate([source, negatives.draw("src", len(source), time, key)])
     return source, np.concatenate([destination, negatives.draw("dst", len(destination), time, key)])
-
-
-def without_edges(subgraph: SampledSubgraph, source: Ids, destination: Ids, *, both: bool) -> SampledSubgraph:
-    """Take the edges between the given pairs out of a subgraph, parallel ones too; `both`: in both directions."""
-    num_nodes = 1 + max((int(ids.max()) for ids in (subgraph.node_ids, source, destination) if len(ids)), default=0)
-    pairs = source * num_nodes + destination
-    if both:
-        pairs = np.concatenate([pairs, destination * num_nodes + source])
-    begin, end = subgraph.node_ids[subgraph.edge_index]
-    kept = ~np.isin(begin * num_nodes + end, pairs)
-    hop = np.repeat(np.arange(len(subgraph.num_edges_per_hop)), subgraph.num_edges_per_hop)
-    return replace(
-        subgraph,
-        edge_index=subgraph.edge_index[:, kept],
-        edge_ids=subgraph.edge_ids[kept],
-        num_edges_per_hop=np.bincount(hop[kept], minlength=len(subgraph.num_edges_per_hop)),
-        edge_weight=None if subgraph.edge_weight is None else subgraph.edge_weight[kept],
-    )
 
 
 def _metadata(inputs: Any, positions: Any, negatives: Negatives | None, *, disjoint: bool) -> tuple[Any, ...]:

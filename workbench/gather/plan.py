@@ -18,6 +18,7 @@ from workbench.core.errors import Findings
 from workbench.core.phases import Phase, Span
 from workbench.gather.base import STORES, FeatureStore
 from workbench.gather.batch import Batch, Ids
+from workbench.gather.dealing import EXAMPLES, Drawn
 from workbench.gather.part_seeds import PartSeeds
 from workbench.graph import Graph
 from workbench.sampling import SAMPLERS
@@ -84,6 +85,8 @@ class BatchPlan:
     parts_folder : str
         Where the parts of the graph lie (``Partition.write_parts``), one a rank, if a rank's seeds are to be those of
         its own part; empty where all ranks share the seeds of the graph.
+    examples : mapping, optional
+        What is dealt out in place of nodes: ``{"name": ..., "params": {...}}`` of :data:`EXAMPLES`.
     """
 
     folder: str
@@ -94,6 +97,7 @@ class BatchPlan:
     rng_seed: int = 0
     seed_set: str = "train_nodes"
     parts_folder: str = ""
+    examples: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         findings = Findings("batch plan")
@@ -123,7 +127,8 @@ class BatchMaker:
         self.graph = _graph_in(plan.folder)
         self.sampler = SAMPLERS.from_dict(plan.sampler)
         self.store = _store_of(plan)
-        self.seed_nodes: Ids = getattr(self.graph, plan.seed_set)
+        self._deal = None if plan.examples is None else EXAMPLES.from_dict(plan.examples).open(self.graph)
+        self.seed_nodes: Ids = getattr(self.graph, plan.seed_set) if self._deal is None else self._deal.ids
         shape = {"batch_size": plan.batch_size, "world_size": plan.world_size}
         self._part_seeds: PartSeeds | None = None
         if plan.parts_folder:
@@ -132,7 +137,7 @@ class BatchMaker:
         else:
             self.steps_per_epoch = steps_per_epoch(self.sampler, self.graph, len(self.seed_nodes), **shape)
         # A batch without seeds: kernels are compiled or loaded now, and the first batch takes as long as the others.
-        self.sampler.sample(self.graph, self.seed_nodes[:0], epoch=0, batch=0, rng_seed=0)
+        self._draw(self.seed_nodes[:0], epoch=0, batch=0, rng_seed=0)
         # Batches are made ahead: at the turn of an epoch two orders are in use.
         self._order = functools.lru_cache(maxsize=2)(self._make_order)
 
@@ -174,11 +179,13 @@ class BatchMaker:
         seeds = self.seeds(epoch=epoch, step_in_epoch=step_in_epoch, rank=rank)
         clock = _Stopwatch()
         number = step_in_epoch * self.plan.world_size + rank
-        subgraph = self.sampler.sample(self.graph, seeds, epoch=epoch, batch=number, rng_seed=self.plan.rng_seed)
-        sampled = clock.span(Phase.SAMPLE)
-        nodes = subgraph.node_ids
-        x = np.empty((len(nodes), 0), np.float32) if self.store is None else self.store.gather(nodes)
-        y = None if self.graph.y is None else self.graph.y[subgraph.seed_nodes]
+        drawn = self._draw(seeds, epoch=epoch, batch=number, rng_seed=self.plan.rng_seed)
+        subgraph, sampled = drawn.subgraph, clock.span(Phase.SAMPLE)
+        x = (
+            np.empty((subgraph.num_nodes, 0), np.float32)
+            if self.store is None
+            else self.store.gather(subgraph.node_ids)
+        )
         return Batch(
             node_ids=subgraph.node_ids,
             edge_index=subgraph.edge_index,
@@ -186,16 +193,25 @@ class BatchMaker:
             num_nodes_per_hop=subgraph.num_nodes_per_hop,
             num_edges_per_hop=subgraph.num_edges_per_hop,
             edge_weight=subgraph.edge_weight,
-            node_weight=subgraph.node_weight,
+            node_weight=drawn.weights,
+            pairs=drawn.pairs,
             batch=subgraph.batch,
             x=x,
-            y=y,
+            y=drawn.y,
             epoch=epoch,
             step_in_epoch=step_in_epoch,
             step=step,
             rank=rank,
             spans=(sampled, clock.span(Phase.GATHER)),
         )
+
+    def _draw(self, ids: Ids, *, epoch: int, batch: int, rng_seed: int) -> Drawn:
+        """Return the batch of some nodes, or of what is dealt out in place of them."""
+        if self._deal is not None:
+            return self._deal.draw(self.sampler, ids, epoch=epoch, batch=batch, rng_seed=rng_seed)
+        subgraph = self.sampler.sample(self.graph, ids, epoch=epoch, batch=batch, rng_seed=rng_seed)
+        y = None if self.graph.y is None else self.graph.y[subgraph.seed_nodes]
+        return Drawn(subgraph=subgraph, y=y, weights=subgraph.node_weight)
 
     def answer(self, request: BatchRequest) -> Batch:
         """Make the batch that is asked for."""

@@ -91,23 +91,22 @@ class BatchRun:
 
     def _work(self, batch: Batch, filled: int) -> StepWork:
         job, device = self._job, self._job.context.device
-        assert batch.y is not None, "the task has checked that there are labels"
         x, moved = self._rows(batch)
-        known = np.flatnonzero(job.task.is_known(batch.y))
+        reading = job.task.read(batch)
         with job.recorder.span(Phase.TRANSFER):
             inputs = self._inputs(batch, x, device)
-            targets = torch.from_numpy(batch.y[known]).to(device)
-            rows = torch.from_numpy(known).to(device)
+            targets = torch.from_numpy(reading.targets).to(device)
+            positions = torch.from_numpy(reading.positions).to(device)
         hops = batch.num_nodes_per_hop.tolist(), batch.num_edges_per_hop.tolist()
         return StepWork(
             epoch=batch.epoch,
             step=batch.step,
-            num_seeds=len(known),
+            num_seeds=reading.num_seeds,
             num_nodes=batch.num_nodes,
             num_edges=batch.num_edges,
             targets=targets,
-            weights=None if batch.node_weight is None else as_tensor(batch.node_weight[known], device, self._dtype),
-            forward=lambda module: self._forward(module, inputs, *hops)[rows],
+            weights=None if reading.weights is None else as_tensor(reading.weights, device, self._dtype),
+            forward=lambda module: job.task.rows(module, self._forward(module, inputs, *hops), positions),
             bytes_by_kind=moved,
             delivery=self._delivery(batch, filled),
         )
@@ -125,7 +124,7 @@ class BatchRun:
             return call_model(module, inputs)
 
     def _inputs(self, batch: Batch, x: NDArray[np.float32], device: torch.device) -> ModelInputs:
-        graph, edge_ids = self._job.context.graph, batch.edge_ids
+        graph, edge_ids = self._job.graph, batch.edge_ids
         weight = edge_column(graph, WEIGHT, edge_ids, device, self._dtype)
         if batch.edge_weight is not None:  # an edge that stands for others counts for them too
             factor = as_tensor(batch.edge_weight, device, self._dtype)

@@ -26,16 +26,20 @@ _building = threading.Lock()  # torch's random state is one a process: ranks tha
 def build_module(config: RunConfig, graph: Graph, folder: Path) -> nn.Module:
     """Return the module of a run with its first weights: drawn from `rng_seed`, or the user's own.
 
+    The task may put a part of its own behind the model: a readout over graphs, a decoder of links.
+
     A module of the user's is read from ``model.pkl`` in `folder`, which runs code: for ranks, and for a reader who
     trusts the run.
     """
-    if config.model.name == CUSTOM:
-        return load_module(folder)
-    spec = MODELS.from_dict(config.model.to_json())
-    num_outputs = TASKS.from_dict(config.task.to_json()).num_outputs(graph)
+    task = TASKS.from_dict(config.task.to_json())
+    num_outputs = task.num_outputs(graph)
     with _building:
         seed_build(config.rng_seed)
-        return spec.build(graph.num_features, num_outputs)
+        if config.model.name == CUSTOM:
+            module = load_module(folder)
+        else:
+            module = MODELS.from_dict(config.model.to_json()).build(graph.num_features, num_outputs)
+        return task.complete(module, num_outputs)
 
 
 def load_trained(config: RunConfig, graph: Graph, folder: Path) -> nn.Module:

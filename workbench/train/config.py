@@ -116,7 +116,7 @@ def _check(
             check_together(task, strategy, built.get("sampler", getattr(strategy, "sampler", None)), findings)
         if (choice := _partition_of(strategy, parts, built)) is not None:
             check_partition(graph, choice, strategy.count_parts(wanted["trainers"]), findings, per=strategy.part_owner)
-        _refuse_caches(tried, strategy, findings)
+        _refuse_caches(tried, strategy, task, findings)
     return tried
 
 
@@ -155,12 +155,14 @@ def _try_user_module(graph: Graph, model: Any, task: Task, rng_seed: int, findin
     module = make_module(model, graph.num_features, num_outputs, rng_seed, findings)
     if module is None:
         return None
-    return try_module(module, graph, out_channels=num_outputs, rng_seed=rng_seed, findings=findings)
+    trial = task.trial(module)
+    return try_module(module, graph, out_channels=num_outputs, rng_seed=rng_seed, findings=findings, **trial)
 
 
-def _refuse_caches(tried: Tried | None, strategy: Strategy, findings: Findings) -> None:
+def _refuse_caches(tried: Tried | None, strategy: Strategy, task: Task | None, findings: Findings) -> None:
     """Note layers that keep the first graph they see: right for one graph, silently wrong for sampled batches."""
-    if tried is None or "store" not in strategy.parts:  # it reads features batch by batch
+    one_graph = "store" not in strategy.parts and (task is None or task.unit == "node")
+    if tried is None or one_graph:  # else it reads features batch by batch, or its edges change from step to step
         return
     for name, layer in tried.module.named_modules():
         if getattr(layer, "cached", False) is True:

@@ -46,12 +46,14 @@ class WholeInference:
         return keep(call_model(module, self.inputs)).cpu()
 
 
-def open_inference(context: RankContext, module: nn.Module, graph: Graph) -> WholeInference | LayerwiseInference:
+def open_inference(
+    context: RankContext, module: nn.Module, visible: Graph | None = None
+) -> WholeInference | LayerwiseInference:
     """Choose by size, and by a probe that layer by layer is right for this model; all ranks call it.
 
-    `graph` is what the model may see of the run's graph.
+    `visible` is what the model may see of the run's graph; by default all of it.
     """
-    device = context.device
+    graph, device = visible or context.graph, context.device
     dtype = next((p.dtype for p in module.parameters()), torch.float32)
     size = forward_bytes(graph, dtype)
     if size <= AT_ONCE_BYTES:

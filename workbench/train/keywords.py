@@ -83,7 +83,8 @@ def _note_unused(key: str, known: list[str], strategy: Part, findings: Findings)
     users = _users(key)
     near = difflib.get_close_matches(key, known, n=1)
     if users:
-        fix = f"{f'write {near[0]}=' if near else f'remove {key}='}, or use {(_strategies_with(key) + users)[0]}"
+        other = (_strategies_with(key, strategy) + users)[0]
+        fix = f"{f'write {near[0]}=' if near else f'remove {key}='}, or use {other}"
         findings.add(key, f"a keyword that this run uses ({strategy.owner})", f"one of {', '.join(users)}", fix)
     elif near:
         findings.add(key, f"a known keyword, such as {near[0]!r}", "an unknown keyword", f"write {near[0]}=")
@@ -92,10 +93,13 @@ def _note_unused(key: str, known: list[str], strategy: Part, findings: Findings)
         findings.add(key, f"one of: {listed}", "an unknown keyword", f"remove {key}=")
 
 
-def _strategies_with(key: str) -> list[str]:
-    """Name the strategies that take a keyword, themselves or through what they choose by default."""
+def _strategies_with(key: str, chosen_one: Part) -> list[str]:
+    """Name the strategies that take a keyword, themselves or by default, and serve a task as the chosen one does."""
     found = []
+    served: frozenset[str] = getattr(chosen_one.factory, "serves", frozenset())
     for entry in STRATEGIES:
+        if not served & entry.factory.serves:
+            continue
         defaults = {info.name: info.default for info in entry.params}
         chosen = [registry.entry(defaults[name]) for name, registry in entry.factory.parts.items()]
         if any(info.name == key for taker in (entry, *chosen) for info in taker.params):

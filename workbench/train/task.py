@@ -17,9 +17,31 @@ from workbench.core.params import Params
 from workbench.core.registry import Registry
 
 if TYPE_CHECKING:
+    from workbench.gather import Batch
     from workbench.graph import Graph
 
 Unit = Literal["node", "edge", "graph"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading:
+    """What a batch is scored on.
+
+    Parameters
+    ----------
+    num_seeds : int
+        Nodes (edges, graphs) that count.
+    targets : array (rows, ...)
+    positions : array, int64 (rows) or (2, rows)
+        Rows of the model's outputs, or pairs of them.
+    weights : array (rows), optional
+        Factors of the losses.
+    """
+
+    num_seeds: int
+    targets: NDArray[Any]
+    positions: NDArray[np.int64]
+    weights: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +77,28 @@ class Task(Params):
         """Return how many nodes (edges, graphs) an epoch trains on."""
         return len(self.labelled(graph, graph.train_nodes))
 
+    def examples(self) -> dict[str, Any] | None:
+        """Describe what an epoch deals out, for a ``BatchPlan``; None: the training nodes."""
+        return None
+
+    def read(self, batch: Batch) -> Reading:
+        """Return what a batch is to be scored on: here each of its targets that is known."""
+        assert batch.y is not None, "checked at launch"
+        known = np.flatnonzero(self.is_known(batch.y))
+        weights = None if batch.node_weight is None else batch.node_weight[known]
+        return Reading(num_seeds=len(known), targets=batch.y[known], positions=known, weights=weights)
+
+    def rows(self, module: nn.Module, outputs: Tensor, positions: Tensor) -> Tensor:
+        """Return the rows (rows, columns) that the loss compares with targets, of a model's outputs."""
+        return outputs[positions]
+
     def visible(self, graph: Graph) -> Graph:
         """Return what a model may see of the graph: nothing that it is to predict."""
         return graph
+
+    def trial(self, module: nn.Module) -> dict[str, Any]:
+        """Return how a user's model is tried on three nodes at launch: keywords of ``try_module``."""
+        return {}
 
     def complete(self, module: nn.Module, num_outputs: int) -> nn.Module:
         """Return the module that trains: the model itself, or the model with what the task puts behind it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,11 +50,21 @@ def make_module(
 
 
 def try_module(
-    module: nn.Module, graph: Graph, *, out_channels: int, rng_seed: int, findings: Findings
+    module: nn.Module,
+    graph: Graph,
+    *,
+    out_channels: int,
+    rng_seed: int,
+    findings: Findings,
+    batch: Tensor | None = None,
+    num_rows: int = 3,
 ) -> Tried | None:
-    """Run a module once on three nodes in evaluation mode, and note what does not fit."""
+    """Run a module once on three nodes in evaluation mode, and note what does not fit.
+
+    `batch` is what it is given as such, `num_rows` how many rows its output must have.
+    """
     in_channels = graph.num_features
-    if not _takes_what_is_there(module, graph, findings):
+    if not _takes_what_is_there(module, graph, batch is not None, findings):
         return None
     from workbench.train.boundary import CallCounter, attached  # PyG takes seconds to import: only for a user's module
 
@@ -61,7 +72,7 @@ def try_module(
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad(), attached(module, counter):
             seed_build(rng_seed)
-            output = call_model(module.eval(), _tiny_inputs(module, graph))
+            output = call_model(module.eval(), dataclasses.replace(_tiny_inputs(module, graph), batch=batch))
     except Exception as error:  # the user's own code: whatever it raises is told
         got = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         fix = f"build it with in_channels={in_channels}, and try it on graph.to_pyg() first"
@@ -69,25 +80,31 @@ def try_module(
         return None
     finally:
         module.train(was_training)
-    if not isinstance(output, Tensor) or tuple(output.shape) != (3, out_channels):
+    if not isinstance(output, Tensor) or tuple(output.shape) != (num_rows, out_channels):
         got = str(tuple(output.shape)) if isinstance(output, Tensor) else type(output).__name__
-        fix = f"build it with out_channels={out_channels}, and return one row a node"
-        findings.add("model", f"an output of shape (num_nodes, {out_channels})", f"{got} for 3 nodes", fix)
+        unit = "node" if num_rows == 3 else "graph"
+        fix = f"build it with out_channels={out_channels}, and return one row a {unit}"
+        findings.add("model", f"an output of shape (num_{unit}s, {out_channels})", f"{got} for 3 nodes", fix)
         return None
     return Tried(module=module, num_propagations=counter.num_calls)
 
 
-def _takes_what_is_there(module: nn.Module, graph: Graph, findings: Findings) -> bool:
+def _takes_what_is_there(module: nn.Module, graph: Graph, has_batch: bool, findings: Findings) -> bool:
     taken, unknown = forward_names(module)
     for name in unknown:
         fix = f"rename {name}, or give it a default"
         findings.add(f"model.forward({name})", f"arguments named any of {', '.join(FORWARD_NAMES)}", name, fix)
     columns = {"edge_weight": WEIGHT, "edge_attr": ATTRIBUTES}
-    there = {"x", "edge_index", *(name for name, column in columns.items() if column in graph.edge_data)}
+    there = {
+        "x",
+        "edge_index",
+        *(["batch"] if has_batch else []),
+        *(name for name, column in columns.items() if column in graph.edge_data),
+    }
     parameters = inspect.signature(module.forward).parameters
     missing = [name for name in taken if name not in there and parameters[name].default is inspect.Parameter.empty]
     for name in missing:
-        data = f"edge_data={{{columns[name]!r}: ...}}" if name in columns else "a graph of many graphs"
+        data = f"edge_data={{{columns[name]!r}: ...}}" if name in columns else "task='graph_classification'"
         fix = f"give the graph {data}, or write {name}=None in forward"
         findings.add(f"model.forward({name})", f"a graph that has {name}", "a graph without", fix)
     return not unknown and not missing

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from workbench.core.errors import Findings
 from workbench.train.base import STRATEGIES, Job, StepWork, Strategy, StrategyRun
+from workbench.train.folds import FoldedLinks
+from workbench.train.task import Unit
 from workbench.train.whole import whole_graph_inputs
 
 if TYPE_CHECKING:
@@ -20,7 +22,12 @@ if TYPE_CHECKING:
 @STRATEGIES.register("full_graph")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullGraph(Strategy):
-    """Full-batch training: one step an epoch, over all nodes and edges, in the memory of one rank."""
+    """Full-batch training: one step an epoch, over all nodes and edges, in the memory of one rank.
+
+    Links are predicted in folds, one a step: each from the edges of all the others.
+    """
+
+    serves: ClassVar[frozenset[Unit]] = frozenset({"node", "edge"})
 
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
         if trainers != 1:
@@ -31,7 +38,7 @@ class FullGraph(Strategy):
             findings.add("samplers", "0 for full_graph, which samples nothing", samplers, "remove samplers=")
 
     def open(self, job: Job) -> StrategyRun:
-        return _FullGraphRun(job)
+        return _FullGraphRun(job) if job.task.unit == "node" else FoldedLinks(job)
 
 
 class _FullGraphRun:

@@ -14,6 +14,7 @@ from workbench.sampling import SAMPLERS
 from workbench.sampling.base import steps_per_epoch
 from workbench.train.base import STRATEGIES, Job, Strategy, StrategyRun
 from workbench.train.batches import BatchRun
+from workbench.train.task import Unit
 
 
 @STRATEGIES.register("mini_batch")
@@ -21,13 +22,15 @@ from workbench.train.batches import BatchRun
 class MiniBatch(Strategy):
     """Mini-batch training on sampled neighbourhoods, one update a global step.
 
-    Each epoch deals the shuffled training nodes out to all ranks: the same number of steps on each, every node once,
-    nothing dropped. A rank computes on the sampled subgraph of its own seeds.
+    Each epoch deals the shuffled training nodes (or edges) out to all ranks: the same number of steps on each, every
+    node once, nothing dropped. A rank computes on the sampled subgraph of its own seeds.
     """
+
+    serves: ClassVar[frozenset[Unit]] = frozenset({"node", "edge"})
 
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"sampler": SAMPLERS, "store": STORES})
 
-    batch_size: int = param(1024, help="seed nodes of a trainer in a step", unit="nodes", minimum=1)
+    batch_size: int = param(1024, help="seed nodes (or edges) of a trainer in a step", minimum=1)
     sampler: Any = param("neighbor", help="the sampler: a name, an object, or its description")  # noqa: RUF009
     store: Any = param("memory", help="where features are read: a name, an object or its description")  # noqa: RUF009
 
@@ -46,11 +49,13 @@ class MiniBatch(Strategy):
             batch_size=self.batch_size,
             world_size=context.world_size,
             rng_seed=context.config.rng_seed,
+            examples=job.task.examples(),
         )
+        is_node_task = job.task.unit == "node"
         steps = steps_per_epoch(
             SAMPLERS.from_dict(plan.sampler),
             context.graph,
-            len(context.graph.train_nodes),
+            len(context.graph.train_nodes) if is_node_task else job.task.num_examples(context.graph),
             batch_size=self.batch_size,
             world_size=context.world_size,
         )

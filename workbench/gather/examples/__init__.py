@@ -1,0 +1,1 @@
+"""What an epoch deals out beside training nodes, one file a kind."""
