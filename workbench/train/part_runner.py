@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +15,7 @@ from workbench.models import ModelInputs, call_model
 from workbench.train.boundaries.halo import Halo, PartData
 from workbench.train.boundary import attached
 from workbench.train.halo import EVALUATION, LAYERS, HaloExchange, Kinds
+from workbench.train.keyed_dropout import KeyedDropout, KeyedRows
 from workbench.train.message_watch import MessageWatch
 from workbench.train.whole import whole_graph_inputs
 
@@ -55,12 +56,18 @@ class PartRunner:
             edge_attr=whole.edge_attr,
         )
         self._data = PartData(own, whole.x)
+        self._rows = KeyedRows(torch.from_numpy(part.node_ids.copy()).to(device), part.num_inner, own.edge_index)
 
-    def forward(self, module: nn.Module, kinds: Kinds = LAYERS) -> Tensor:
-        """Return (num_inner, out_channels) the outputs of the own nodes; all ranks call it."""
+    def forward(self, module: nn.Module, kinds: Kinds = LAYERS, dropout_key: tuple[int, ...] | None = None) -> Tensor:
+        """Return (num_inner, out_channels) the outputs of the own nodes; all ranks call it.
+
+        With a `dropout_key`, of the run and the step, dropout draws its masks by it and by the nodes, so that they
+        are those of any other number of ranks; without, from PyTorch's stream.
+        """
         watch = MessageWatch()
         boundary = Halo(self._exchange, self._data, kinds, watch)
-        with attached(module, boundary), watch.on(module), _no_way_around(module):
+        keyed = nullcontext() if dropout_key is None else KeyedDropout(self._rows, dropout_key, watch)
+        with attached(module, boundary), watch.on(module), _no_way_around(module), keyed:
             outputs = call_model(module, self._data.inputs)
         if not isinstance(outputs, Tensor) or len(outputs) != self.part.num_inner:
             got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else type(outputs).__name__

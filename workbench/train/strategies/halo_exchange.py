@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,25 +37,30 @@ class HaloExchangeTraining(Strategy):
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"partition": PARTITIONERS})
 
     partition: Any = param("metis", help="one part a trainer: a method's name, its object, or a Partition")  # noqa: RUF009
+    dropout_masks: str = param(
+        "keyed",
+        help="keyed: by (step, call, node), so that they are the same for any number of trainers; drawn: by each rank",
+        choices=("keyed", "drawn"),
+    )
 
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
         if samplers != 0:
             findings.add("samplers", "0 for halo_exchange, which samples nothing", samplers, "remove samplers=")
 
     def open(self, job: Job) -> StrategyRun:
-        return _HaloRun(self.partition[FOLDER], job)
+        return _HaloRun(self, job)
 
 
 class _HaloRun:
     steps_per_epoch = 1
 
-    def __init__(self, folder: str, job: Job) -> None:
+    def __init__(self, strategy: HaloExchangeTraining, job: Job) -> None:
         from workbench.train.part_runner import PartInference, PartRunner  # PyG takes seconds to import
 
         context = job.context
         self._num_epochs = context.config.epochs
         dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
-        part = open_local_part(folder, context.rank)
+        part = open_local_part(strategy.partition[FOLDER], context.rank)
         self._runner = PartRunner(part, context.transport, context.device, dtype, job.recorder)
         self.inference = PartInference(self._runner, context.transport)
         graph = part.graph
@@ -62,6 +68,7 @@ class _HaloRun:
         self._train_nodes = torch.from_numpy(train_nodes).to(context.device)
         self._targets = torch.from_numpy(graph.y[train_nodes]).to(context.device)
         self._num_nodes, self._num_edges = part.num_inner, graph.num_edges
+        self._rng_seed = context.config.rng_seed if strategy.dropout_masks == "keyed" else None
 
     def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
         for epoch in range(first_step, self._num_epochs + 1):  # one step an epoch
@@ -72,12 +79,12 @@ class _HaloRun:
                 num_nodes=self._num_nodes,
                 num_edges=self._num_edges,
                 targets=self._targets,
-                forward=self._forward,
+                forward=partial(self._forward, key=None if self._rng_seed is None else (self._rng_seed, epoch)),
                 joins=True,
             )
 
-    def _forward(self, module: nn.Module) -> Tensor:
-        return self._runner.forward(module)[self._train_nodes]
+    def _forward(self, module: nn.Module, key: tuple[int, ...] | None) -> Tensor:
+        return self._runner.forward(module, dropout_key=key)[self._train_nodes]
 
     def close(self) -> None:
         """Nothing is held open."""
