@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from workbench.partition.parts import Part, Partition
 
 PARTS, PART = "parts.json", "part.json"
+# NumPy reads headers through the parser of Python, whose count of depth is one for all threads (CPython 3.11): ranks
+# that are threads and open parts at once would get "AST constructor recursion depth mismatch".
+_OPENING = threading.Lock()
 ARRAYS = ("node_ids", "edge_ids", "in_degrees", "halo_starts", "send_starts", "send_nodes")
 
 
@@ -134,7 +138,11 @@ def open_part(folder: str | Path, part: int) -> LocalPart:
     InputError
         There is no whole part of that number in the folder.
     """
-    folder = Path(folder)
+    with _OPENING:
+        return _open(Path(folder), part)
+
+
+def _open(folder: Path, part: int) -> LocalPart:
     place = folder / _name(part)
     findings = Findings(f"open_part({str(folder)!r}, {part})")
     try:
