@@ -81,7 +81,29 @@ def test_partitioned_mini_batch_moves_the_rows_of_nodes_not_owned(
     assert moved(run, "gather") == (sampled - remote) * graph.num_features * FLOAT, "num_local + num_remote == sampled"
 
 
-@pytest.mark.parametrize("strategy", ["mini_batch", "cluster_batch", "partitioned_mini_batch"])
+@pytest.mark.parametrize(("trainers", "method"), [(2, "metis"), (4, "random")])
+@pytest.mark.parametrize(("model", "dropout"), [("sage", 0.5), ("gcn", 0.0), ("gcn", 0.5)])
+def test_halo_exchange_moves_the_halo_once_a_layer_and_back(
+    model: str, dropout: float, trainers: int, method: str, graph: Graph, new_folder: NewFolder
+) -> None:
+    """Forward s H sum F_l, backward s H sum_{l>=1} F_l; features that the model reads as they are never move."""
+    words = {"trainers": trainers, "epochs": 3, "hidden_channels": 8, "num_layers": 3, "dropout": dropout}
+    made = partition(graph, trainers, method)
+    halo = made.quality().comm_volume
+    run = train_here(resolve(graph, model, "halo_exchange", partition=made, **words, **QUIET), new_folder())
+    assert halo == sum(len(made.part(part).halo_nodes) for part in range(trainers)) > 0
+    hidden = 8 + 8
+    kept = (model, dropout) != (
+        "gcn",
+        0.5,
+    )  # GCN drops out of its features: what its first layer reads is new each step
+    assert moved(run, "halo_backward") == 3 * FLOAT * halo * hidden
+    assert moved(run, "halo_forward") == 3 * FLOAT * halo * (hidden if kept else hidden + graph.num_features)
+    assert moved(run, "gather", "gather_remote", "request", "exchange") == 0
+    assert moved(run, "halo_forward") <= 3 * FLOAT * made.quality().edge_cut * (hidden + graph.num_features)
+
+
+@pytest.mark.parametrize("strategy", ["mini_batch", "cluster_batch", "partitioned_mini_batch", "halo_exchange"])
 @pytest.mark.parametrize("trainers", [2, 3])
 def test_the_all_reduce_carries_the_parameters_once_a_rank_and_step(
     strategy: str, trainers: int, graph: Graph, new_folder: NewFolder
@@ -91,6 +113,7 @@ def test_the_all_reduce_carries_the_parameters_once_a_rank_and_step(
         "mini_batch": {"fanouts": (3, 2), "batch_size": 10},
         "cluster_batch": {"num_clusters": 6, "clusters_per_batch": 1, "partitioner": "hash"},
         "partitioned_mini_batch": {"fanouts": (3, 2), "batch_size": 10, "partition": "hash"},
+        "halo_exchange": {"partition": "hash"},
     }[strategy]
     words = {"trainers": trainers, "epochs": 1, "hidden_channels": 8, **own, **QUIET}
     run = train_here(resolve(graph, "gcn", strategy, **words), new_folder())
