@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import TAGConv
 
 from workbench.models import MODELS, ModelInputs, call_model, sparse
-from workbench.models.sparse import Structure, Structures, aggregate_sparsely, multiply
+from workbench.models.sparse import Structure, Structures, aggregate_sparsely, maps_first, multiply
 from workbench.testing.models import spec_of
 
 CASES = [
@@ -106,6 +106,17 @@ def test_sgc_maps_first_where_that_is_narrower(widths: list[int]) -> None:
         widths.clear()
         call_model(spec_of("sgc", K=3, sparse=True).build(in_channels, OUT).double(), inputs_of(in_channels))
         assert widths == [width] * 3
+
+
+def test_a_sampled_batch_maps_few_rows_rather_than_many() -> None:
+    """Of 1,000 sources and 10 destinations: narrowing first would map a hundred times the rows."""
+    ends = torch.stack([torch.randint(0, 1000, (50,)), torch.randint(0, 10, (50,))])
+    weight = torch.randn(4, 8)
+    structure = Structure(ends, 1000, 1000)
+    assert structure.shape == (int(ends[1].max()) + 1, 1000)
+    assert not maps_first(structure, torch.randn(1000, 8), weight)
+    square = Structure(torch.randint(0, 10, (2, 50)), 10, 10)
+    assert maps_first(square, torch.randn(10, 8).requires_grad_(), weight)
 
 
 def test_both_orders_are_the_edge_loop_of_gcn() -> None:
