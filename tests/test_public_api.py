@@ -11,8 +11,8 @@ import workbench
 
 PUBLIC = [
     *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
-    *("PartitionExplorer", "Run", "SampledSubgraph", "Session", "TrainingDashboard", "attach", "connect", "datasets"),
-    *("doctor", "explosion", "export_script", "partition", "runs", "sample"),
+    *("PartitionExplorer", "Run", "SampledSubgraph", "Session", "TrainingDashboard", "attach", "check_parity"),
+    *("connect", "datasets", "doctor", "explosion", "export_script", "partition", "runs", "sample"),
 ]
 
 

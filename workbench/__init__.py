@@ -24,6 +24,7 @@ _EXPORTS = {
     "LinkNeighborLoader": "workbench.gather",
     "explosion": "workbench.sampling",
     "Explosion": "workbench.sampling",
+    "check_parity": "workbench.train.parity",
     "connect": "workbench.session",
     "Session": "workbench.session",
     "Run": "workbench.session",

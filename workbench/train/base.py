@@ -189,6 +189,9 @@ class Strategy(Params):
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
         """Note what makes a run by this strategy impossible."""
 
+    def check_model(self, make: Callable[[], nn.Module], graph: Graph, *, trainers: int, findings: Findings) -> None:
+        """Note what in a model this strategy would compute wrongly; ``make()`` gives the module, to be looked at."""
+
     def check_sampler(self, sampler: Any, findings: Findings) -> None:
         """Note a sampler that this strategy cannot work with; by default it takes every one that it has."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+import torch
 from torch import nn
 
 from workbench.core.config import Choice, GraphRef, RunConfig
@@ -89,6 +90,7 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
     tried = _check(graph, model, parts, built, findings)
     findings.raise_if_any()
     spec = cast("ModelSpec | None", built.get("model"))
+    _check_model(graph, built, tried, findings)
     depth = spec.num_propagations if spec is not None else cast("Tried", tried).num_propagations
     _compare_depth(built.get("sampler"), depth, findings)
     config = _config(graph, parts, built, tried)
@@ -118,6 +120,18 @@ def _check(
             check_partition(graph, choice, strategy.count_parts(wanted["trainers"]), findings, per=strategy.part_owner)
         _refuse_caches(tried, strategy, task, findings)
     return tried
+
+
+def _check_model(graph: Graph, built: Mapping[str, Any], tried: Tried | None, findings: Findings) -> None:
+    def make() -> nn.Module:
+        if tried is not None:
+            return tried.module
+        spec, task = cast("ModelSpec", built["model"]), cast("Task", built["task"])
+        return spec.build(graph.num_features, task.num_outputs(graph))
+
+    with torch.random.fork_rng(devices=[]):
+        built["strategy"].check_model(make, graph, trainers=built["run"].trainers, findings=findings)
+    findings.raise_if_any()
 
 
 def _number(value: Any, default: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -47,6 +47,12 @@ class HaloExchangeTraining(Strategy):
         if samplers != 0:
             findings.add("samplers", "0 for halo_exchange, which samples nothing", samplers, "remove samplers=")
 
+    def check_model(self, make: Callable[[], nn.Module], graph: Graph, *, trainers: int, findings: Findings) -> None:
+        if trainers > 1:
+            from workbench.train.exactness import refuse_inexact  # PyG takes seconds to import
+
+            refuse_inexact(make(), graph, findings, keyed=self.dropout_masks == "keyed")
+
     def open(self, job: Job) -> StrategyRun:
         return _HaloRun(self, job)
 
@@ -61,6 +67,7 @@ class _HaloRun:
         self._num_epochs = context.config.epochs
         dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         part = open_local_part(strategy.partition[FOLDER], context.rank)
+        self.node_ids = part.inner_nodes.copy()  # whose rows its model gives
         self._runner = PartRunner(part, context.transport, context.device, dtype, job.recorder)
         self.inference = PartInference(self._runner, context.transport)
         graph = part.graph
