@@ -181,7 +181,9 @@ class Notebook:
     def restart_kernel(self) -> None:
         """Restart the kernel without asking; its state is gone, the page stays."""
         # JupyterLab's own, when the old kernel goes before it has answered.
-        self.allow("Could not restore the debugger state|Canceled future for .*_request message before replies were done")
+        self.allow(
+            "Could not restore the debugger state|Canceled future for .*_request message before replies were done"
+        )
         self.page.evaluate(f"async () => {{ await {CURRENT}.sessionContext.session.kernel.restart(); }}")
         self.wait_idle()
 

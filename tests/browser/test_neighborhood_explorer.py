@@ -63,10 +63,10 @@ def test_the_sentence_and_the_tables_show_what_python_measured(explorer: Noteboo
 def test_depth_neighbours_and_fanouts(explorer: Notebook) -> None:
     group(explorer, "Depth in hops", "2")
     wait_sentence(explorer, "2 hops, all neighbours: reads 83% of the graph")
-    assert explorer.value("[explorer.depth, list(explorer.fanouts), explorer.result.depth]") == [2, [15, 10], 2]
+    explorer.wait_value("[explorer.depth, list(explorer.fanouts), explorer.result.depth]", [2, [15, 10], 2])
     group(explorer, "Neighbours", "Sampled")
     wait_sentence(explorer, "2 hops, sampled (15, 10): reads")
-    assert explorer.value("explorer.neighbors") == "sampled"
+    explorer.wait_value("explorer.neighbors", "sampled")
     field = explorer.page.get_by_label("Fanout at hop 1, minus one for all")
     field.fill("-1")
     field.press("Enter")

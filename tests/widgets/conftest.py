@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workbench.graph import Graph
+from workbench.widgets import NeighborhoodExplorer
 from workbench.widgets.base import WorkbenchWidget
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -45,7 +47,7 @@ class View:
         return self.of(kind)
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
+def wait_until(condition: Callable[[], Any], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -55,3 +57,27 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
 @pytest.fixture
 def view_of() -> Callable[[WorkbenchWidget], View]:
     return View
+
+
+class Explore:
+    """Makes neighbourhood explorers, waits for them, and closes them."""
+
+    wait = staticmethod(wait_until)
+
+    def __init__(self) -> None:
+        self.made: list[NeighborhoodExplorer] = []
+
+    def __call__(self, graph: Graph, **arguments: Any) -> NeighborhoodExplorer:
+        self.made.append(NeighborhoodExplorer(graph, **arguments))
+        return self.made[-1]
+
+    def wait_exact(self, explorer: NeighborhoodExplorer) -> None:
+        wait_until(lambda: not explorer.result.is_estimate and explorer._is_exact.is_set(), 60)
+
+
+@pytest.fixture
+def explore() -> Iterator[Explore]:
+    explore = Explore()
+    yield explore
+    for explorer in explore.made:
+        explorer.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,35 +22,11 @@ from workbench.widgets.neighborhood_static import format_short, spread_labels
 from workbench.widgets.transport import encode
 
 
-@pytest.fixture
-def explore() -> Iterator[Callable[..., NeighborhoodExplorer]]:
-    made: list[NeighborhoodExplorer] = []
-
-    def make(graph: Graph, **arguments: Any) -> NeighborhoodExplorer:
-        made.append(NeighborhoodExplorer(graph, **arguments))
-        return made[-1]
-
-    yield make
-    for explorer in made:
-        explorer.close()
-
-
-def wait(condition: Callable[[], Any], timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true in time"
-        time.sleep(0.01)
-
-
-def wait_exact(explorer: NeighborhoodExplorer) -> None:
-    wait(lambda: not explorer.result.is_estimate and explorer._is_exact.is_set())
-
-
 def test_the_first_batch_is_there_at_once_and_exact_numbers_follow(explore: Any) -> None:
     graph = datasets.load("karate")
     explorer = explore(graph, batch_size=4)
     assert explorer.result is not None
-    wait_exact(explorer)
+    explore.wait_exact(explorer)
     expected = explosion(graph, num_seeds=4, num_batches=explorer._settings.num_batches)
     np.testing.assert_array_equal(
         explorer.result.all_neighbors.unique_nodes.mean, expected.all_neighbors.unique_nodes.mean
@@ -82,7 +56,7 @@ def test_attributes_are_controls(explore: Any) -> None:
 
 def test_a_shallower_depth_needs_no_measuring(explore: Any) -> None:
     explorer = explore(datasets.load("karate"), batch_size=4)
-    wait_exact(explorer)
+    explore.wait_exact(explorer)
     three = explorer.result
     explorer.depth = 1
     assert not explorer.result.is_estimate
@@ -116,7 +90,7 @@ def test_the_view_asks_and_python_changes(explore: Any) -> None:
     explorer = explore(datasets.load("karate"), batch_size=4)
     assert explorer._explore(Progress(), depth=1, fanouts=[4, 3, 2]) == {}
     assert (explorer.depth, explorer.fanouts) == (1, (4,))
-    assert not explorer.result.is_estimate
+    explore.wait_exact(explorer)
     assert explorer._explore(Progress(), nodes=[7], choice="node") == {}
     assert (explorer.seed_nodes.tolist(), explorer.tree_node) == ([7], 7)
     explorer._redraw(Progress(), draw=3)
@@ -133,23 +107,9 @@ def test_a_mistyped_name_is_answered_with_a_suggestion(explore: Any) -> None:
     assert explorer.seed_nodes.tolist() == [1]
 
 
-def test_cancel_keeps_what_was_measured(explore: Any) -> None:
-    explorer = explore(datasets.load("karate"), batch_size=4)
-    wait_exact(explorer)
-    progress = Progress()
-    progress.cancel()
-    explorer._explore(progress, batch_size=5)
-    explorer._cancel()
-    assert (explorer.snapshot()["status"], explorer.snapshot()["stopped"]) == ("cancelled", True)
-    assert explorer.result.sampled.num_batches == 1
-    assert explorer.result.is_estimate
-    explorer._explore(Progress())
-    assert explorer._status == "exact"
-
-
 def test_a_result_of_older_settings_is_dropped(explore: Any) -> None:
     explorer = explore(datasets.load("karate"), batch_size=4)
-    wait_exact(explorer)
+    explore.wait_exact(explorer)
     old, old_settings = explorer.result, explorer._settings
     explorer.batch_size = 7
     assert explorer._take(old, old_settings) is False
@@ -160,15 +120,15 @@ def test_a_result_of_older_settings_is_dropped(explore: Any) -> None:
 def test_details_follow_once_there_is_a_view(explore: Any) -> None:
     graph = datasets.load("karate")
     explorer = explore(graph, batch_size=4)
-    wait_exact(explorer)
+    explore.wait_exact(explorer)
     assert explorer.snapshot()["details"] == {}
     explorer._explore(Progress())
-    wait(lambda: set(explorer._found) == set(DETAILS))
+    explore.wait(lambda: set(explorer._found) == set(DETAILS))
     assert all("error" not in found for found in explorer._found.values())
     assert explorer._found["component"]["largest"] == 34
     assert explorer._found["sizes"] == pack_sizes(graph, seed_sizes(graph))
     assert explorer._found["hubs"] == pack_hubs(graph, hub_ablation(graph))
-    wait(lambda: explorer._found["saturation"]["num_orders"] == 200)
+    explore.wait(lambda: explorer._found["saturation"]["num_orders"] == 200)
     expected = pack_saturation(saturation(graph, num_orders=200, num_batches=SAMPLED_BATCHES))
     np.testing.assert_allclose(explorer._found["saturation"]["sampled"], expected["sampled"])
 
@@ -181,7 +141,7 @@ def test_a_failing_detail_is_told(explore: Any, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("workbench.widgets.neighborhood_details.hub_ablation", fail)
     explorer._explore(Progress())
-    wait(lambda: "hubs" in explorer._found)
+    explore.wait(lambda: "hubs" in explorer._found)
     assert explorer._found["hubs"] == {"error": "MemoryError: no room"}
 
 
@@ -190,7 +150,8 @@ def test_every_small_graph_can_be_explored(explore: Any, name: str) -> None:
     explorer = explore(NAMED[name]())
     explorer._explore(Progress(), depth=4)
     explorer._explore(Progress(), choice="hub", batch_size=1)
-    wait(lambda: set(explorer._found) == set(DETAILS))
+    explore.wait_exact(explorer)
+    explore.wait(lambda: set(explorer._found) == set(DETAILS))
     assert all("error" not in found for found in explorer._found.values()), explorer._found
     json.dumps(encode(explorer.snapshot())[0], allow_nan=False)
     assert "<svg" in explorer.static_html()

@@ -7,6 +7,7 @@ direction   message                                           meaning
 ==========  ================================================  =================================================
 to kernel   ``hello {client, have}``, ``ping {client, have}``  a view is there, and has state number `have`
 to kernel   ``ask {id, client, question, arguments}``         answer this; the newest ask of a question wins
+to kernel   ``nudge {}``                                      nothing: it only keeps the line awake
 to kernel   ``cancel {id}``                                   nobody waits for that answer any more
 to kernel   ``command {id, name, arguments}``                 do this, also while a cell runs
 to view     ``delta {from, to, body}``                        what changed between two states

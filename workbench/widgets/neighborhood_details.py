@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.graph import Graph
 
 PUBLISH_EVERY_S = 0.3
+MAX_HOLD_S = 1.0  # what is urgent takes milliseconds; whatever goes wrong there must not stop the rest for good
 EDGE_READS = 4e8  # budget of the saturation curves: a second or two on one core
 SAMPLED_BATCHES = 10  # of each size, for the saturation curves
 NUM_SEEDS = 1000  # measured one by one for the sizes
@@ -64,6 +67,22 @@ class Details:
         self._queue = AskQueue(self._answer)
         self._done: dict[str, Any] = {}
         self._partition: Partition | None = None
+        self._free, self._lock, self._holders = threading.Event(), threading.Lock(), 0
+        self._free.set()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Pause the measuring while something that a person waits for is computed."""
+        self._hold(1)
+        try:
+            yield
+        finally:
+            self._hold(-1)
+
+    def _hold(self, by: int) -> None:
+        with self._lock:
+            self._holders += by
+            self._free.clear() if self._holders else self._free.set()
 
     def request(self, fanouts: tuple[int, ...], seeds: NDArray[np.int64], *, is_random: bool) -> None:
         """Ask for every detail that was not measured for these settings."""
@@ -81,7 +100,7 @@ class Details:
             if self._done.get(name, self) == key:
                 continue
             self._done[name] = key
-            progress = Progress(lambda fraction, text, name=name: self._report(name, fraction, text))
+            progress = _Patient(self._free, lambda fraction, text, name=name: self._report(name, fraction, text))
             self._queue.put(
                 Ask(id=_id(name, key), client="details", question=name, arguments=arguments, progress=progress)
             )
@@ -184,6 +203,19 @@ class Details:
             if progress.cancelled:
                 return
             progress.report(found.num_orders / orders, f"{found.num_orders} of {orders} orders of the seeds")
+
+
+class _Patient(Progress):
+    """Progress that waits, whenever it is asked whether to go on, until nothing more urgent runs."""
+
+    def __init__(self, free: threading.Event, send: Callable[[float, str], None]) -> None:
+        super().__init__(send)
+        self._free = free
+
+    @property
+    def cancelled(self) -> bool:
+        self._free.wait(MAX_HOLD_S)
+        return super().cancelled
 
 
 class _Signal:

@@ -6,21 +6,21 @@ import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from workbench.core.errors import InputError
 from workbench.sampling.explosion_record import Explosion
 from workbench.sampling.explosion_seeds import seeds_by_degree
 from workbench.sampling.tree import computation_tree
-from workbench.widgets.asks import Ask, Progress, answers
+from workbench.widgets.asks import Progress, answers, error_text
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
 from workbench.widgets.neighborhood_details import Details
-from workbench.widgets.neighborhood_measure import Measuring
+from workbench.widgets.neighborhood_measure import Background, Measuring
 from workbench.widgets.neighborhood_pack import pack_graph, pack_result, pack_tree
 from workbench.widgets.neighborhood_settings import (
     MAX_DEPTH,
@@ -102,21 +102,23 @@ class NeighborhoodExplorer(WorkbenchWidget):
             changes["depth"] = depth if depth is not None else len(tuple(fanouts or ()))
         self._settings = changed(Settings(nodes=np.zeros(0, np.int64)), graph, changes)
         self._seeds = self._settings.seeds(graph, rng_seed)
-        self._measured: Explosion | None = None
-        self._status = "estimating"
         self._tree: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
         self._facts = pack_graph(graph)
         self._measuring = Measuring(graph, rng_seed)
+        self._measured = self._measuring.at_once(self._settings, self._seeds)
+        self._status = "estimating"
         self._syncing, self._viewed, self._stopped = True, False, False
         self._is_exact = threading.Event()
         self._shown_s = 0.0
         self._details = Details(graph, self._publish_detail, self._publish_busy, rng_seed)
+        self._background = Background(self._measuring, self._take, self._request_details, self._publish_trouble)
         super().__init__()
         self.tree_node = int(seeds_by_degree(graph, TYPICAL_PERCENTILE)[0])
-        self._apply(self._settings)
-        self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
-        self._enqueue()
+        self._keep(self._measured)
+        self._sync_traits()
+        self._draw_tree(self._root(), 0)
+        self._measure_rest(again=True)
 
     # -- from Python --------------------------------------------------------------------------------------------
 
@@ -136,13 +138,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             self._sync_traits()
             raise
         self._tell_cancelled(self._queue.cancel())
-        if not self._apply(settings):
-            self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
-        self._enqueue()
-
-    def _enqueue(self) -> None:
-        """Measure the rest in the background, on the thread that answers the views."""
-        self._queue.put(Ask(id="kernel", client="kernel", question="measure", arguments={}, progress=Progress()))
+        self._change(settings, Progress())
 
     # -- from the views -----------------------------------------------------------------------------------------
 
@@ -156,8 +152,8 @@ class NeighborhoodExplorer(WorkbenchWidget):
                 raise
             return unknown_node(self.graph, str(changes["node"]).strip())
         self._viewed, self._stopped = True, False
-        self._apply(settings)
-        return self._measure(progress)
+        self._change(settings, progress)
+        return {}
 
     @answers("tree")
     def _redraw(self, progress: Progress, *, node: int | None = None, draw: int = 0) -> Mapping[str, Any]:
@@ -169,6 +165,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
     def _cancel(self) -> None:
         """Stop measuring; what was found so far stays."""
         self._tell_cancelled(self._queue.cancel())
+        self._background.cancel()
         self._details.cancel()
         with self.state_lock:
             self._stopped = True
@@ -177,60 +174,71 @@ class NeighborhoodExplorer(WorkbenchWidget):
 
     # -- measuring ----------------------------------------------------------------------------------------------
 
-    def _apply(self, settings: Settings) -> bool:
-        """Take new settings; return whether the numbers stay valid. Otherwise they are to be measured again."""
+    def _change(self, settings: Settings, progress: Progress) -> None:
+        """Take new settings together with what is known of them at once; the rest is measured in the background."""
+        with self._details.held():
+            stays, deeper = settings.measures_as(self._settings), settings.depth != self._settings.depth
+            if stays:
+                self._adopt(settings, self._seeds, None)
+            else:
+                self._background.cancel()
+                seeds = settings.seeds(self.graph, self.rng_seed)
+                estimate = self._measuring.at_once(settings, seeds)
+                progress.raise_if_cancelled()  # a newer change came: the view has left this one already
+                self._adopt(settings, seeds, estimate)
+        if not stays or deeper:
+            self._draw_tree(self._root(), int(self._tree.get("draw", 0)))
+        self._measure_rest(again=not stays)
+
+    def _adopt(self, settings: Settings, seeds: NDArray[np.int64], estimate: Explosion | None) -> None:
+        """Change settings and numbers in one step and one message, so that no view shows the ones with the others."""
         with self.state_lock:
-            stays = self._measured is not None and settings.measures_as(self._settings)
-            deeper = settings.depth != self._settings.depth or not self._tree
-            self._settings = settings
-            if not stays:
-                self._measured = None  # of other settings
-                self._seeds = settings.seeds(self.graph, self.rng_seed)
+            self._settings, self._seeds = settings, seeds
+            body = {} if estimate is None else {"result": pack_result(estimate)}
+            if estimate is not None:
                 self._is_exact.clear()
+                self._keep(estimate)
+            if not self._is_exact.is_set() and (estimate is not None or not self._stopped):
                 self._status = "estimating"
             self._sync_traits()
-            self.publish({"settings": self._pack_settings(), "status": self._status, "stopped": self._stopped})
-        if not stays or deeper:
-            root = self.tree_node if settings.choice == "random" else int(self._seeds[0])
-            self._draw_tree(root, int(self._tree.get("draw", 0)))
-        return stays
+            self.publish({"settings": self._pack_settings(), "status": self._status, "stopped": self._stopped, **body})
 
-    @answers("measure")
-    def _measure(self, progress: Progress) -> Mapping[str, Any]:
-        """Measure what is missing for the settings; the slower sections only where there is a view."""
-        if not self._is_exact.is_set():
-            self._status = "estimating"
-            if self._measured is None and self._measuring.profile is not None:
-                self._take(self._measuring.at_once(self._settings, self._seeds), self._settings)
-            self._measure_batches(progress)
-        if self._viewed and not progress.cancelled:
-            settings = self._settings
-            self._details.request(settings.all_fanouts, self._seeds, is_random=settings.choice == "random")
-        return {}
+    def _keep(self, result: Explosion) -> None:
+        """Take a result for the current settings."""
+        self._measured = result
+        self.result = result.first_hops(self._settings.depth)
+        if not result.is_estimate:
+            self._status = "exact"
+            self._is_exact.set()
 
-    def _measure_batches(self, progress: Progress) -> None:
-        settings = self._settings
-        for result in self._measuring.batches(settings, self._seeds):
-            done, total = result.sampled.num_batches, result.num_batches
-            if not self._take(result, settings) or progress.cancelled:
-                return
-            progress.report(done / total, f"{done} of {total} batches")
+    def _measure_rest(self, *, again: bool) -> None:
+        """Measure what is missing; `again` where the settings are other ones than those being measured."""
+        if self._is_exact.is_set():
+            self._request_details()
+        elif again or not self._stopped:
+            self._background.start(self._settings, self._seeds, again=again)
+
+    def _request_details(self) -> None:
+        """Measure the slower sections, where there is a view."""
+        if self._viewed and not self._stopped:
+            is_random = self._settings.choice == "random"
+            self._details.request(self._settings.all_fanouts, self._seeds, is_random=is_random)
 
     def _take(self, result: Explosion, settings: Settings) -> bool:
         """Keep a result and show it (at most four a second); return False where the settings are other ones by now."""
         with self.state_lock:
             if not settings.measures_as(self._settings):
                 return False
-            self._measured = replace(result, seeds=settings.describe(self.graph, self._seeds))
-            self.result = self._measured.first_hops(self._settings.depth)
-            now, ends = time.monotonic(), not result.is_estimate
-            if ends:
-                self._status = "exact"
-                self._is_exact.set()
-            if ends or result.sampled.num_batches <= 1 or now - self._shown_s > PUBLISH_EVERY_S:
-                self._shown_s = now
+            first, ends = self._measured.sampled.num_batches == 0, not result.is_estimate
+            self._keep(result)
+            if first or ends or time.monotonic() - self._shown_s > PUBLISH_EVERY_S:
+                self._shown_s = time.monotonic()
                 self.publish({"status": self._status, "result": pack_result(result)})
             return True
+
+    def _root(self) -> int:
+        """Return the node whose computation tree belongs to the settings."""
+        return self.tree_node if self._settings.choice == "random" else int(self._seeds[0])
 
     def _draw_tree(self, node: int, draw: int) -> None:
         tree = computation_tree(self.graph, node, fanouts=self._settings.fanouts, draw=draw, rng_seed=self.rng_seed)
@@ -240,7 +248,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             self.publish({"tree": self._tree})
 
     def _sync_traits(self) -> None:
-        """Let the traits say what the settings are, without hearing ourselves."""
+        """Let the traits say what the settings are, without hearing it."""
         settings = self._settings
         self._syncing = True
         with contextlib.ExitStack() as stack:
@@ -248,12 +256,10 @@ class NeighborhoodExplorer(WorkbenchWidget):
             self.depth, self.fanouts, self.neighbors = settings.depth, settings.fanouts, settings.neighbors
             self.seed_nodes, self.batch_size = self._seeds, int(self._seeds.size)
             self.seed_choice, self.percentile = settings.choice, settings.percentile
-            if self._measured is not None:
-                self.result = self._measured.first_hops(settings.depth)
+            self.result = self._measured.first_hops(settings.depth)
 
     def _pack_settings(self) -> dict[str, Any]:
-        first = label_of(self.graph, int(self._seeds[0]))
-        return {**self._settings.to_json(self.graph), "first_seed": first}
+        return {**self._settings.to_json(self.graph), "first_seed": label_of(self.graph, int(self._seeds[0]))}
 
     def _publish_detail(self, name: str, value: Mapping[str, Any]) -> None:
         with self.state_lock:
@@ -263,6 +269,9 @@ class NeighborhoodExplorer(WorkbenchWidget):
     def _publish_busy(self, name: str, fraction: float, text: str) -> None:
         self.publish({"busy": {name: [fraction, text] if fraction < 1 else None}})
 
+    def _publish_trouble(self, error: BaseException) -> None:
+        self.publish({"trouble": error_text(error)})
+
     # -- what the base asks for ---------------------------------------------------------------------------------
 
     def snapshot(self) -> Mapping[str, Any]:
@@ -271,7 +280,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             "settings": self._pack_settings(),
             "status": self._status,
             "stopped": self._stopped,
-            "result": None if self._measured is None else pack_result(self._measured),
+            "result": pack_result(self._measured),
             "tree": self._tree or None,
             "details": self._found,
         }
@@ -284,6 +293,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
         return str(self.result)
 
     def close(self) -> None:
-        if (details := getattr(self, "_details", None)) is not None:
-            details.cancel()
+        for name in ("_background", "_details"):
+            if (work := getattr(self, name, None)) is not None:
+                work.cancel()
         super().close()

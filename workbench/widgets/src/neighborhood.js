@@ -55,13 +55,29 @@ function asker({ connection, model, at, redraw }) {
     redraw("head");
   };
   const fail = (error) => { if (!(error instanceof CancelledError)) say(error.message); };
-  const explore = (changes) => connection.ask("explore", changes).then((answer) => {
+  const explore = (changes) => {
+    if ("nodes" in changes || "choice" in changes) delete model.asked.node;
+    const asked = model.asked = { ...model.asked, ...changes }; // a question that replaces another one carries its changes
+    if (isKnown(asked, model)) {
+      show(model, model.told);
+      drawAnswer(model, at);
+      redraw("head");
+    }
+    const settled = () => {
+      if (model.asked !== asked) return; // a newer change is under way
+      model.asked = {};
+      show(model, model.told);
+    };
+    return connection.ask("explore", asked).finally(settled).then(answered).catch(fail);
+  };
+  const answered = (answer) => {
     if (!answer.problem) { say(""); return; }
     say(answer.problem);
     model.controls.refuse();
     if (answer.suggestion) at.trouble.firstChild.append(el("p", { class: "nx-suggestion" }, "Did you mean ", button(answer.suggestion, { onClick: () => explore({ node: answer.suggestion }), kind: "nx-small" }), "?"));
-  }).catch(fail);
+  };
   return {
+    say,
     explore,
     takeSeed: (node) => explore({ nodes: [node], choice: "node" }),
     drawAgain: () => connection.ask("tree", { draw: (model.tree?.draw ?? 0) + 1 }).catch(fail),
@@ -69,19 +85,37 @@ function asker({ connection, model, at, redraw }) {
   };
 }
 
+/** Takes the settings that the kernel told, with what was asked since and needs no new numbers. */
+function show(model, told) {
+  model.told = told;
+  model.settings = isKnown(model.asked, model) ? { ...told, ...model.asked } : told;
+}
+
+/** Whether the numbers at hand answer the changes too: then the view need not wait for the kernel's word. */
+function isKnown(changes, { result, told }) {
+  const names = Object.keys(changes);
+  if (!result || !names.length || names.some((name) => name !== "depth" && name !== "neighbors")) return false;
+  return (changes.depth ?? 1) < result.all.nodes.length && (changes.depth ?? 1) <= told.fanouts.length;
+}
+
 function aboutWords(graph) {
   const reads = graph.symmetric ? "undirected: every edge stands in both directions" : "a node reads its in-neighbours";
   return `${graph.name}, ${reads}, ${graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"}`;
 }
 
-function drawHead(model, at, ask, width) {
-  const { result, settings, graph } = model;
+/** What answers a person's change; it comes before all pictures. */
+function drawAnswer(model, at) {
   at.line.show(model);
-  at.about.textContent = aboutWords(graph);
-  model.controls.show(settings);
-  if (!result) return;
+  model.controls.show(model.settings);
+  if (!model.result) return;
   at.say.replaceChildren(...sentence(model));
   at.remark.textContent = remark(model);
+}
+
+function drawHead(model, at, ask, width) {
+  const { result, settings, graph } = model;
+  at.about.textContent = aboutWords(graph);
+  if (!result) return;
   const depth = settings.depth;
   const ratio = result.all.slots[depth] / Math.max(result.all.nodes[depth], 1);
   at.growth.under.textContent = `At hop ${depth} the tree holds ${plural(result.all.slots[depth], "slot").replace(/^\S+/, short(result.all.slots[depth]))} over ${model.estimated ? "≈ " : ""}${int(result.all.nodes[depth])} nodes: without sharing each would be read ${ratio >= 100 ? int(ratio) : ratio.toFixed(1)} times`;
@@ -143,13 +177,21 @@ export default defineWidget({
   label: "Neighbourhood explorer",
   css,
   build({ root, connection, width }) {
-    const model = { ...connection.snapshot, busy: {}, trouble: "" };
+    const model = { ...connection.snapshot, busy: {}, trouble: "", asked: {} };
+    model.told = model.settings;
     const at = layout(model);
     let room = width;
     const dirty = new Set(ALL_PARTS);
     let frame = 0;
+    let timer = 0;
     const draw = () => {
+      if (!dirty.size) return;
       model.estimated = model.status !== "exact";
+      if (dirty.has("head")) drawAnswer(model, at);
+      root.dataset.status = "drawing"; // until the pictures say the same
+      timer ||= setTimeout(() => { timer = 0; drawRest(); });
+    };
+    const drawRest = () => {
       if (dirty.has("head")) drawHead(model, at, ask, room);
       if (dirty.has("head") || dirty.has("component")) at.facts.replaceChildren(...facts(model));
       if (dirty.has("tree")) drawTree(model, at, ask, room);
@@ -182,16 +224,17 @@ export default defineWidget({
     model.controls.show(model.settings);
     ask.explore({});
     return {
-      update(snapshot) { Object.assign(model, snapshot); ALL_PARTS.forEach((part) => dirty.add(part)); },
+      update(snapshot) { Object.assign(model, snapshot); show(model, snapshot.settings); ALL_PARTS.forEach((part) => dirty.add(part)); },
       delta(body) {
-        for (const name of ["settings", "status", "tree"]) if (body[name]) model[name] = body[name];
-        if (body.result) model.result = body.result;
+        for (const name of ["status", "tree", "result"]) if (body[name]) model[name] = body[name];
+        if (body.settings) show(model, body.settings);
         if (body.tree) dirty.add("tree");
         if (body.settings || body.status || body.result) ["head", "saturation"].forEach((part) => dirty.add(part));
         if (body.stopped !== undefined && body.stopped !== model.stopped) {
           model.stopped = body.stopped;
           ["sizes", "hubs", "access", "parts"].forEach((part) => dirty.add(part));
         }
+        if (body.trouble) ask.say(body.trouble);
         if (body.busy) { Object.assign(model.busy, body.busy); dirty.add("head"); }
         for (const [name, value] of Object.entries(body.details ?? {})) {
           model.details[name] = value;
@@ -201,7 +244,7 @@ export default defineWidget({
       },
       resize(now) { room = now; ALL_PARTS.forEach((part) => dirty.add(part)); },
       draw,
-      destroy() { cancelAnimationFrame(frame); },
+      destroy() { cancelAnimationFrame(frame); clearTimeout(timer); },
     };
   },
 });

@@ -5,6 +5,7 @@ import { decode } from "./transport.js";
 const LIVE_PING_MS = 1500;
 const QUIET_PING_MS = 4000; // the kernel stops sending to a page that it has not heard for 5 s
 const STALE_MS = 7000;
+const NUDGE_MS = [12, 24, 36, 48]; // after an ask
 const CONNECTIONS = new Map(); // initialize() and render() get different proxies of one model: the trait joins them
 
 export class CancelledError extends Error {}
@@ -91,6 +92,7 @@ class Connection {
     if (!this.send({ k: "ask", id, question, arguments: args })) {
       this.#settle(id, "reject", new Error("The kernel is gone: run the cell again."));
     }
+    this.#nudge(id);
     return promise;
   }
 
@@ -102,6 +104,14 @@ class Connection {
       this.#settle(id, "reject", new Error("The kernel is gone: run the cell again."));
     }
     return promise;
+  }
+
+  /**
+   * Send a few words more while an answer is awaited. A Jupyter server holds a small message back until the one before
+   * was acknowledged, and a browser's machine acknowledges up to 40 ms late, unless it has something to send.
+   */
+  #nudge(id) {
+    for (const delay of NUDGE_MS) setTimeout(() => this.pending.has(id) && this.send({ k: "nudge" }), delay);
   }
 
   #wait(id, entry) {
