@@ -37,7 +37,7 @@ def test_a_data_set_can_be_trained_on_and_says_where_it_comes_from(name: str) ->
 
 
 def test_every_data_set_has_a_summary_and_explained_parameters() -> None:
-    assert set(OFFLINE) | {"debian_files", "cora", "citeseer", "pubmed"} == set(datasets.names())
+    assert set(OFFLINE) | {"debian_files", "cora", "citeseer", "pubmed", "mutag", "enzymes"} == set(datasets.names())
     for entry in DATASETS:
         assert entry.summary
         assert all(info.help for info in entry.params)

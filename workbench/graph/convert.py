@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # PyG's name of an edge column -> the workbench's.
 EDGE_COLUMNS = {"edge_weight": "weight", "edge_attr": "attr", "edge_type": "type", "edge_time": "time"}
 _MASKS = {"train_mask": "train_nodes", "val_mask": "val_nodes", "test_mask": "test_nodes"}
-_NOT_COLUMNS = {"edge_index", "adj_t", "num_nodes", "x", "y", "ptr", "batch", *_MASKS}
+NOT_COLUMNS = {"edge_index", "adj_t", "num_nodes", "x", "y", "ptr", "batch", *_MASKS}
 
 
 def fields_from_pyg(data: Any, split: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def fields_from_pyg(data: Any, split: int, more: Mapping[str, Any]) -> dict[str,
             given[name] = _one_column(data[mask], split)
     node_data, edge_data = {}, {}
     for key in data.keys():  # noqa: SIM118 - a Data is no mapping
-        if key in _NOT_COLUMNS or not hasattr(data[key], "shape"):
+        if key in NOT_COLUMNS or not hasattr(data[key], "shape"):
             continue
         if data.is_edge_attr(key):
             edge_data[EDGE_COLUMNS.get(key, key)] = data[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.graph import build, convert, csc, display, folder, hashing, parquet, store
+from workbench.graph import build, convert, convert_list, csc, display, folder, hashing, parquet, store
 from workbench.graph.build import GraphData
 from workbench.graph.node_data import Columns, Names, frozen
 
@@ -25,8 +25,8 @@ _OF_TOPOLOGY = ("fingerprint", "symmetric")
 class Graph:
     """A directed graph in compressed columns (in-edges by destination) with data on nodes and edges.
 
-    Use a constructor: :meth:`from_edge_index`, :meth:`from_pyg`, :meth:`from_networkx`, :meth:`from_scipy`,
-    :meth:`from_parquet`, :meth:`open`.
+    Use a constructor: :meth:`from_edge_index`, :meth:`from_pyg`, :meth:`from_pyg_list`, :meth:`from_networkx`,
+    :meth:`from_scipy`, :meth:`from_parquet`, :meth:`open`.
 
     Parameters
     ----------
@@ -96,6 +96,24 @@ class Graph:
         what `data` has.
         """
         return cls(**convert.fields_from_pyg(data, split, more))
+
+    @classmethod
+    def from_pyg_list(
+        cls,
+        graphs: Iterable[Any],
+        *,
+        train_graphs: Any = None,
+        val_graphs: Any = None,
+        test_graphs: Any = None,
+        **more: Unpack[GraphData],
+    ) -> Graph:
+        """Build one graph of many independent ones (PyG ``Data``, one label each), side by side, to classify them.
+
+        Splits are positions in the list, or masks over it. The node column ``graph_ids`` says whose a node is; its
+        ``y`` is the label of its graph.
+        """
+        splits = {"train_graphs": train_graphs, "val_graphs": val_graphs, "test_graphs": test_graphs}
+        return cls(**convert_list.fields_from_pyg_list(graphs, splits, more))
 
     @classmethod
     def from_networkx(cls, graph: Any, *, label: str | None = None, **more: Unpack[GraphData]) -> Graph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -135,9 +134,3 @@ def random_split(
         place[own] = (np.arange(int(own.sum())) + 0.5) / own.sum()
     train, val = place < train_share, (place >= train_share) & (place < train_share + val_share)
     return np.sort(order[train]), np.sort(order[val]), np.sort(order[~train & ~val])
-
-
-def union_fields(parts: Sequence[Any]) -> tuple[Ids, Ids]:
-    """Return node offsets (num_graphs + 1) and ``graph_ids`` of a union of graphs of these sizes."""
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(parts, np.int64))])
-    return starts, np.repeat(np.arange(len(parts)), np.asarray(parts, np.int64))
