@@ -14,7 +14,7 @@ from workbench.gather.link_pairs import training_pairs
 from workbench.models import ModelInputs, call_model
 from workbench.sampling.seeds import epoch_order, seed_range
 from workbench.train.base import Job, StepWork
-from workbench.train.tasks.link_prediction import LinkPrediction
+from workbench.train.tasks.link_prediction import LinkPrediction, split_of
 from workbench.train.whole import whole_graph_inputs
 
 
@@ -24,7 +24,7 @@ class FoldedLinks:
     def __init__(self, job: Job) -> None:
         assert isinstance(job.task, LinkPrediction), "edges are the targets of links"
         context, self._job, self._task = job.context, job, job.task
-        self._split = job.task.split(context.graph)
+        self._split = split_of(job.task, context.graph)
         self._dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         self._inputs = whole_graph_inputs(job.graph, context.device, self._dtype)
         self._ids = np.arange(self._split.train_pairs.shape[1])

@@ -108,9 +108,9 @@ class Task(Params):
     def loss_sum(self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return the sum of the losses of all rows, each times its weight where there are weights (rows,)."""
 
-    @abstractmethod
     def summarise(self, outputs: Tensor) -> Tensor:
-        """Return per row what the metric needs: (rows,) or (rows, k)."""
+        """Return per row what the metric needs, (rows,) or (rows, k): by default all of it."""
+        return outputs
 
     @abstractmethod
     def measure(self, summaries: Tensor, targets: Tensor) -> float:

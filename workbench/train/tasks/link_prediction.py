@@ -63,7 +63,7 @@ class LinkPrediction(Task):
             findings.add("val_share, test_share", "less than 1 together", got, "leave edges to train on")
             return
         try:
-            split = self.split(graph)
+            split = split_of(self, graph)
         except InputError as error:
             findings.items.extend(error.findings)
             return
@@ -75,22 +75,18 @@ class LinkPrediction(Task):
                 fix = f"a larger share, or a column {MASKS[1]} or {MASKS[2]} in edge_data"
                 findings.add("edges", f"edges for {name}", "none: its metrics cannot be measured", fix, "warning")
 
-    def split(self, graph: Graph) -> LinkSplit:
-        """Return the edges by what they are for; worked out once a graph."""
-        return split_links(graph, val_share=self.val_share, test_share=self.test_share, rng_seed=self.split_rng_seed)
-
     def num_outputs(self, graph: Graph) -> int:
         return self.out_channels
 
     def num_examples(self, graph: Graph) -> int:
-        return int(self.split(graph).train_pairs.shape[1])
+        return int(split_of(self, graph).train_pairs.shape[1])
 
     def examples(self) -> dict[str, Any]:
         names = ("val_share", "test_share", "split_rng_seed", "num_negatives")
         return {"name": "links", "params": {name: getattr(self, name) for name in names}}
 
     def visible(self, graph: Graph) -> Graph:
-        return self.split(graph).messages
+        return split_of(self, graph).messages
 
     def complete(self, module: nn.Module, num_outputs: int) -> nn.Module:
         return Decoded(module, num_outputs) if self.decoder == "bilinear" else module
@@ -112,16 +108,13 @@ class LinkPrediction(Task):
         losses = functional.binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
         return total(losses, weights)
 
-    def summarise(self, outputs: Tensor) -> Tensor:
-        return outputs
-
     def measure(self, summaries: Tensor, targets: Tensor) -> float:
         """Return the AUC of scores (rows,), of which those with target 1 are edges."""
         scores, is_positive = summaries.double().numpy(), targets.numpy() > 0
         return auc(scores[is_positive], scores[~is_positive])
 
     def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module) -> Mapping[str, float]:
-        split, found = self.split(graph), dict[str, float]()
+        split, found = split_of(self, graph), dict[str, float]()
         for name, pairs in (("val", split.val_pairs), ("test", split.test_pairs)):
             positive, negative, there = self._scores(summaries, module, split, pairs, _EVALUATION[name])
             if there.any():
@@ -147,3 +140,8 @@ class LinkPrediction(Task):
             scores.append(found.cpu().view(part.shape))
         table = torch.cat([part.double() for part in scores]).numpy()
         return table[:, 0], table[:, 1:], drawn != NO_NODE
+
+
+def split_of(task: LinkPrediction, graph: Graph) -> LinkSplit:
+    """Return a graph's edges by what they are for; worked out once a graph."""
+    return split_links(graph, val_share=task.val_share, test_share=task.test_share, rng_seed=task.split_rng_seed)

@@ -57,9 +57,6 @@ class NodeRegression(Task):
         losses = _ERRORS[self.loss](outputs, without_unknown(targets, outputs), reduction="none")
         return total(known_mean(losses, targets), weights)
 
-    def summarise(self, outputs: Tensor) -> Tensor:
-        return outputs
-
     def measure(self, summaries: Tensor, targets: Tensor) -> float:
         known = torch.isfinite(targets)
         return (summaries.to(torch.float64) - targets.to(torch.float64))[known].abs().mean().item()
