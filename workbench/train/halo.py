@@ -33,7 +33,7 @@ EVALUATION = Kinds(forward="evaluate", backward="evaluate")
 
 
 class HaloExchange:
-    """Exchanges rows of the nodes at the borders of a part. Every rank makes the same calls in the same order.
+    """Exchanges rows of the nodes at the borders of a part. Every rank makes it, and then the same calls, in order.
 
     A rank without a node, or without a neighbour, joins with no rows.
 
@@ -57,6 +57,21 @@ class HaloExchange:
         nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
         self._send_nodes = [nodes[a:b] for a, b in itertools.pairwise(starts)]
         self._send_sizes = np.diff(part.send_starts).tolist()
+        smallest = torch.tensor([part.num_inner])
+        transport.all_reduce(smallest, "min", kind="control")
+        self._some_are_empty = smallest.item() == 0
+
+    def all_agree(self, says: bool) -> bool:
+        """Return whether all ranks that own a node say so; all ranks call it.
+
+        Without an empty rank nothing is asked: what is looked at is the same on all of them. PyTorch hands an empty
+        tensor through some functions as it is (dropout), so that an empty rank must not decide.
+        """
+        if not self._some_are_empty:
+            return says
+        flag = torch.tensor([int(says or self.num_inner == 0)])
+        self.transport.all_reduce(flag, "min", kind="control")
+        return bool(flag.item())
 
     def with_halo(self, x: Tensor, kinds: Kinds = LAYERS) -> Tensor:
         """Return (num_local, ...) the own rows (num_inner, ...), then those of the halo as their owners have them."""

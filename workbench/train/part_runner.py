@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PartRunner:
-    """Runs a model on the own nodes of a part, together with the ranks of the other parts.
+    """Runs a model on the own nodes of a part, together with the ranks of the other parts. All ranks make it together.
 
     Parameters
     ----------

@@ -60,7 +60,8 @@ class Halo(Boundary):
                 f"({num_inner} own nodes); got {len(x)} rows"
             )
         statistic = None if call.adapter is None else self._statistic(call, call.adapter)
-        rows = self._data.features if x is self._data.inputs.x else self._exchange.with_halo(x, self._kinds)
+        are_features = self._exchange.all_agree(x is self._data.inputs.x)
+        rows = self._data.features if are_features else self._exchange.with_halo(x, self._kinds)
         call.set(x=(rows, x) if call.takes_pair else rows)
         if call.adapter is not None and statistic is not None:
             call.notes["arranged"] = True
