@@ -26,22 +26,6 @@ def bits(batch: Batch) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in batch.to_arrays().items() if name != "spans"}
 
 
-def union(*sizes: int, rng_seed: int = 0) -> Graph:
-    """Return random graphs side by side, every second and third in training."""
-    random = np.random.default_rng(rng_seed)
-    starts = np.cumsum(sizes) - np.asarray(sizes)
-    edges = [random.integers(0, size, (2 * size, 2)) + start for size, start in zip(sizes, starts, strict=True)]
-    ids = np.repeat(np.arange(len(sizes)), sizes)
-    graph = graphs.build("union", np.concatenate(edges), len(ids))
-    return graph.with_data(
-        y=ids % 3,
-        node_data={GRAPH_IDS: ids},
-        train_nodes=np.flatnonzero(ids % 3 > 0),
-        val_nodes=np.flatnonzero(ids % 6 == 0),
-        test_nodes=np.flatnonzero(ids % 6 == 3),
-    )
-
-
 def link_plan(graph: Graph, **words: Any) -> BatchPlan:
     return BatchPlan(folder=str(graph.store()), **{"sampler": NEIGHBOR, "batch_size": 20, "examples": LINKS, **words})
 
@@ -119,7 +103,7 @@ def test_a_rank_without_an_edge_gets_an_empty_batch() -> None:
 
 @pytest.mark.parametrize("ids", [[0], [2, 0], [], [3, 1, 2]])
 def test_whole_graphs_come_with_all_their_edges(ids: list[int]) -> None:
-    graph, chosen = union(3, 5, 1, 4), np.array(ids, np.int64)
+    graph, chosen = graphs.union(3, 5, 1, 4), np.array(ids, np.int64)
     found, part = graph_set(graph), whole_graphs(graph, np.array(ids, np.int64))
     assert part.batch is not None
     assert np.array_equal(graph.node_data[GRAPH_IDS][part.node_ids], chosen[part.batch])
@@ -132,7 +116,7 @@ def test_whole_graphs_come_with_all_their_edges(ids: list[int]) -> None:
 
 @pytest.mark.parametrize("world_size", [1, 2, 3])
 def test_every_training_graph_comes_once_an_epoch(world_size: int) -> None:
-    graph = union(*[2 + i % 5 for i in range(20)])
+    graph = graphs.union(*[2 + i % 5 for i in range(20)])
     plan = BatchPlan(
         folder=str(graph.store()),
         sampler={"name": "full", "params": {}},

@@ -24,6 +24,8 @@ NewFolder = Callable[[], Path]
 CASES: dict[str, dict[str, Any]] = {
     "cluster_batch": {"num_clusters": 9, "clusters_per_batch": 2, "partitioner": "hash"},
     "partitioned_mini_batch": {"partition": "hash", "fanouts": (3, 2), "batch_size": 8},
+    "mini_batch": {"task": "link_prediction", "out_channels": 4, "fanouts": (3, 2), "batch_size": 40},
+    "graph_batch": {"batch_size": 3},
 }
 
 
@@ -47,6 +49,8 @@ def test_samplers_change_no_bit(
     strategy: str, graph: Graph, new_folder: NewFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = {**CASES[strategy], "trainers": 2, "epochs": 2, "hidden_channels": 8, "dropout": 0.0}
+    if strategy == "graph_batch":
+        graph = graphs.union(*[3 + i % 4 for i in range(18)])
     alone = train_here(resolve(graph, "sage", strategy, **words), new_folder())
     threads: list[threading.Thread] = []
 

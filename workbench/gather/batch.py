@@ -64,7 +64,7 @@ class Batch:
     rank: int
     spans: tuple[Span, ...] = ()
     edge_weight: NDArray[np.float32] | None = None
-    node_weight: NDArray[np.float32] | None = None
+    node_weight: NDArray[np.floating[Any]] | None = None
     batch: Ids | None = None
     pairs: Ids | None = None
 

@@ -29,14 +29,14 @@ class Drawn:
         Targets, one row for each of what is scored.
     pairs : array, int64 (2, rows), optional
         Positions in the subgraph's nodes of the two ends of what is scored, where that is a pair.
-    weights : array, float32 (rows), optional
+    weights : array of numbers (rows), optional
         Factors of the losses.
     """
 
     subgraph: SampledSubgraph
     y: NDArray[Any] | None
     pairs: Ids | None = None
-    weights: NDArray[np.float32] | None = None
+    weights: NDArray[np.floating[Any]] | None = None
 
 
 class Deal(Protocol):

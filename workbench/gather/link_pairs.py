@@ -27,13 +27,13 @@ class Pairs:
         Sources and destinations, global ids.
     targets : array, float32 (p)
         1 for an edge, 0 for a negative.
-    weights : array, float32 (p)
+    weights : array, float64 (p)
         Factors of the losses: those of a seed edge and its negatives add up to 1.
     """
 
     ends: Ids
     targets: NDArray[np.float32]
-    weights: NDArray[np.float32]
+    weights: NDArray[np.float64]
 
 
 def training_pairs(split: LinkSplit, ids: Ids, *, num_negatives: int, epoch: int, rng_seed: int) -> Pairs:
@@ -47,7 +47,7 @@ def training_pairs(split: LinkSplit, ids: Ids, *, num_negatives: int, epoch: int
     source, destination = oriented(split, split.train_pairs[:, ids], ids, key)
     drawn = negatives(split, source, ids, num_negatives, key)
     there = drawn != NO_NODE
-    share = (1.0 / (1 + there.sum(axis=1))).astype(np.float32)
+    share = 1.0 / (1 + there.sum(axis=1))
     every = np.broadcast_to(source[:, None], drawn.shape)
     ends = np.stack([np.concatenate([source, every[there]]), np.concatenate([destination, drawn[there]])])
     return Pairs(

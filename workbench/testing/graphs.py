@@ -12,6 +12,7 @@ from workbench.core.rng import generator
 from workbench.graph.datasets.karate import Karate
 from workbench.graph.folder import arrays_of
 from workbench.graph.graph import Graph
+from workbench.graph.graph_set import GRAPH_IDS
 
 Array = NDArray[Any]
 NUM_FEATURES, NUM_CLASSES = 4, 3
@@ -123,6 +124,23 @@ def random(num_nodes: int = 200, num_edges: int = 1000, *, rng_seed: int = 0) ->
     """Uniform random edges, both ways, parallel ones and self-loops included as they fall."""
     edges = generator(rng_seed, num_nodes, num_edges).integers(0, max(1, num_nodes), size=(num_edges, 2))
     return build("random", edges, num_nodes)
+
+
+def union(*sizes: int, rng_seed: int = 0) -> Graph:
+    """Random graphs of these sizes side by side, to classify them: of three, one validates or tests, two train."""
+    ids = np.repeat(np.arange(len(sizes)), sizes)
+    starts = np.cumsum(sizes) - np.asarray(sizes)
+    draws = [
+        start + generator(rng_seed, place, size).integers(0, size, (2 * size, 2))
+        for place, (start, size) in enumerate(zip(starts, sizes, strict=True))
+    ]
+    return build("union", np.concatenate(draws), len(ids)).with_data(
+        y=ids % NUM_CLASSES,
+        node_data={GRAPH_IDS: ids},
+        train_nodes=np.flatnonzero(ids % 3 > 0),
+        val_nodes=np.flatnonzero(ids % 6 == 0),
+        test_nodes=np.flatnonzero(ids % 6 == 3),
+    )
 
 
 def assert_same(first: Graph, second: Graph) -> None:

@@ -41,7 +41,7 @@ class Reading:
     num_seeds: int
     targets: NDArray[Any]
     positions: NDArray[np.int64]
-    weights: NDArray[np.float32] | None = None
+    weights: NDArray[np.floating[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
