@@ -58,8 +58,10 @@ bench: .venv/dev ## ratios against plain versions of the same work
 huge: .venv/dev ## generate, sample and explore a graph of 1.6 G edges (7 GB of disk)
 	nice -n 10 $(RUN) benchmarks/huge.py --json docs/results/huge.json --markdown docs/results/huge.md
 
-results: .venv/dev ## accuracy after training by each sampler: the runs that docs/results lacks (half an hour)
+results: .venv/dev ## accuracy by sampler and by strategy, epochs by partitioner: what docs/results lacks (hours)
 	nice -n 10 $(RUN) -m benchmarks.results_sampling
+	nice -n 10 $(RUN) -m benchmarks.results_strategies
+	nice -n 10 $(RUN) -m benchmarks.results_strategies --partitions
 
 # JavaScript: the built files are committed; only those who change the sources need Node.js.
 
