@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import random
 import time
 from pathlib import Path
@@ -14,8 +16,8 @@ from torch import nn
 from workbench.core.errors import Findings
 from workbench.core.phases import Phase
 from workbench.testing.graphs import path
-from workbench.train import TASKS, checkpoint
-from workbench.train.batch_norm import lone_rows_normalised
+from workbench.train import TASKS, SoloTransport, checkpoint
+from workbench.train.batch_norm import lone_rows_normalised, normalise_over_ranks
 from workbench.train.recorder import Recorder
 from workbench.train.seeding import seed_build, seed_step
 
@@ -32,6 +34,20 @@ def test_spans_lie_on_unix_time_and_are_taken_once() -> None:
     assert first.duration_s >= 0.02
     assert first.start_s + first.duration_s <= second.start_s + 1e-6
     assert recorder.take_spans() == []
+
+
+def test_a_span_inside_another_interrupts_it() -> None:
+    recorder = Recorder()
+    with recorder.span(Phase.FORWARD):
+        with recorder.span(Phase.EXCHANGE):
+            time.sleep(0.01)
+        with pytest.raises(ZeroDivisionError), recorder.span(Phase.EXCHANGE):
+            raise ZeroDivisionError
+    spans = recorder.take_spans()
+    assert [span.phase.value for span in spans] == ["forward", "exchange", "forward", "exchange", "forward"]
+    for before, after in itertools.pairwise(spans):
+        assert before.start_s + before.duration_s == pytest.approx(after.start_s, abs=1e-5)
+    assert spans[1].duration_s >= 0.01
 
 
 def test_bytes_add_up_by_kind_until_they_are_taken() -> None:
@@ -101,6 +117,27 @@ def test_a_checkpoint_that_fails_to_be_written_leaves_the_old_one(
         checkpoint.save(tmp_path, {"step": 1, "more": 2}, epoch=1, step=1)
     assert checkpoint.load_newest(tmp_path) == {"step": 1}
     assert [p.name for p in (tmp_path / "checkpoints").iterdir()] == ["epoch00001_step00000001.pt"]
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (7, 3, 2), (1, 3), (2, 3)])
+@pytest.mark.parametrize("options", [{}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}])
+def test_statistics_over_ranks_are_those_of_batch_norm(shape: tuple[int, ...], options: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    own, x = nn.BatchNorm1d(3, **options).double(), torch.randn(*shape, dtype=torch.float64, requires_grad=True)  # type: ignore[arg-type]
+    theirs, y = copy.deepcopy(own), x.detach().clone().requires_grad_()
+    if len(x) * x[0, 0].numel() == 1:
+        if own.running_mean is not None:  # the running statistics: there is no variance of one row
+            assert torch.equal(normalise_over_ranks(own, x, 1, SoloTransport()), theirs.eval()(y))
+        return
+    found = normalise_over_ranks(own, x, len(x), SoloTransport())
+    expected = theirs(y)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    found.cos().sum().backward()
+    expected.cos().sum().backward()
+    for a, b in [(x.grad, y.grad), *zip(own.buffers(), theirs.buffers(), strict=True)]:
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+    for first, second in zip(own.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(first.grad, second.grad, rtol=1e-12, atol=1e-12)
 
 
 def test_a_lone_row_goes_by_running_statistics_and_changes_none() -> None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
-from workbench.train.thread_transport import run_in_threads
+from workbench.train.thread_transport import run_in_threads as in_threads
 from workbench.train.transport import SoloTransport, Transport
 
 WORLDS = (1, 2, 3)
+RunInThreads = Callable[..., list[Any]]
+
+
+@pytest.fixture(params=["sockets", "memory"])
+def run_in_threads(request: pytest.FixtureRequest) -> RunInThreads:
+    """Run ranks by each of the transports that they may talk through."""
+    return functools.partial(in_threads, through_memory=request.param == "memory")
 
 
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_all_reduce_sums_and_takes_extremes(world_size: int) -> None:
+def test_all_reduce_sums_and_takes_extremes(world_size: int, run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> list[list[float]]:
         tensors = [torch.tensor([transport.rank + 1.0, -transport.rank]) for _ in range(3)]
         for tensor, op in zip(tensors, ("sum", "max", "min"), strict=True):
@@ -28,7 +38,7 @@ def test_all_reduce_sums_and_takes_extremes(world_size: int) -> None:
 
 
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_all_gather_keeps_uneven_rows_and_empty_ones(world_size: int) -> None:
+def test_all_gather_keeps_uneven_rows_and_empty_ones(world_size: int, run_in_threads: RunInThreads) -> None:
     sizes = [2, 0, 3][:world_size]
 
     def rank(transport: Transport) -> list[list[list[float]]]:
@@ -40,7 +50,7 @@ def test_all_gather_keeps_uneven_rows_and_empty_ones(world_size: int) -> None:
 
 
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_exchange_brings_each_block_to_its_rank(world_size: int) -> None:
+def test_exchange_brings_each_block_to_its_rank(world_size: int, run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> list[list[float]]:
         blocks = [torch.full((q,), 10.0 * transport.rank + q) for q in range(world_size)]
         received = transport.exchange(blocks, [transport.rank] * world_size)
@@ -50,7 +60,7 @@ def test_exchange_brings_each_block_to_its_rank(world_size: int) -> None:
         assert received == [[10.0 * q + r] * r for q in range(world_size)]
 
 
-def test_broadcast_brings_the_source_to_all() -> None:
+def test_broadcast_brings_the_source_to_all(run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> float:
         tensor = torch.tensor([float(transport.rank)])
         transport.broadcast(tensor, source=2)
@@ -59,7 +69,7 @@ def test_broadcast_brings_the_source_to_all() -> None:
     assert run_in_threads(3, rank) == [2.0, 2.0, 2.0]
 
 
-def test_bytes_are_payload_by_kind_and_what_the_ring_moves_is_labelled_modelled() -> None:
+def test_bytes_are_payload_by_kind_and_what_the_ring_moves_is_labelled_modelled(run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> tuple[dict[str, int], dict[str, int]]:
         transport.all_reduce(torch.zeros(30))
         transport.all_gather(torch.zeros(transport.rank + 1, 5), [1, 2, 3], kind="evaluate")
@@ -83,7 +93,7 @@ def test_one_rank_alone_moves_nothing() -> None:
     assert transport.take_bytes() == {}
 
 
-def test_the_error_of_the_rank_that_failed_first_is_the_one_that_is_told() -> None:
+def test_the_error_of_the_rank_that_failed_first_is_the_one_that_is_told(run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> None:
         if transport.rank == 1:
             raise ValueError("rank 1 broke")

@@ -40,6 +40,7 @@ GLOBAL_LAYERS = {
     "MeanSubtractionNorm": "subtracts the mean over all nodes: use BatchNorm or LayerNorm",
     "PairNorm": "takes the mean over all nodes: use BatchNorm or LayerNorm",
 }
+EXPECTED = "a model whose row of a node depends on nodes within its layers' reach alone (BatchNorm aside)"
 _NUM_PARTS = 2
 _KEY = (0, 1)  # of the masks of dropout while it is tried
 _CPU = torch.device("cpu")
@@ -125,8 +126,7 @@ def _known_as_global(layer: nn.Module) -> str | None:
 
 
 def _refuse(where: str, got: str, findings: Findings) -> None:
-    expected = "a model whose row of a node depends on nodes within its layers' reach alone (BatchNorm aside)"
-    findings.add(where, expected, got, "change that layer, or use strategy='full_graph' or 'mini_batch'")
+    findings.add(where, EXPECTED, got, "change that layer, or use strategy='full_graph' or 'mini_batch'")
 
 
 def _at_random(num_nodes: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +15,7 @@ from workbench.core.errors import InputError
 from workbench.models import MODELS
 from workbench.train.base import STRATEGIES, TASKS, Strategy
 from workbench.train.config import resolve
+from workbench.train.exactness import EXPECTED
 from workbench.train.parity_ranks import Measured, measure_ranks, measure_whole
 from workbench.train.parity_report import ParityReport, ParityRow
 from workbench.train.seeding import seed_build
@@ -71,9 +73,12 @@ def check_parity(
     for name, choice in zip(names, strategies, strict=True):
         trainers = 1 if name == "full_graph" else num_parts
         try:
-            resolved = resolve(graph, model, choice, trainers=trainers, epochs=1, **_words(name, keywords, names))
+            chosen, words = _without_masks(choice), _words(name, keywords, names)
+            if isinstance(chosen, str) and _has_masks(name):
+                words["dropout_masks"] = "drawn"
+            resolved = resolve(graph, model, chosen, trainers=trainers, epochs=1, **words)
         except InputError as error:
-            if not any(finding.where.startswith("model") for finding in error.findings):
+            if any(finding.expected != EXPECTED for finding in error.findings):
                 raise
             rows.append(ParityRow.refused(name, trainers, error))
             continue
@@ -84,11 +89,19 @@ def check_parity(
 
 
 def _words(name: str, keywords: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Return the keywords of one strategy: without those that only another of the list takes; dropout from a stream."""
-    own = _takes(name, keywords)
-    others = set().union(*(_takes(other, keywords) for other in names)) - own
-    words = {key: value for key, value in keywords.items() if key not in others}
-    return words | ({"dropout_masks": "drawn"} if "dropout_masks" in own else {})
+    """Return the keywords of one strategy: without those that only another of the list takes."""
+    others = set().union(*(_takes(other, keywords) for other in names)) - _takes(name, keywords)
+    return {key: value for key, value in keywords.items() if key not in others}
+
+
+def _has_masks(name: str) -> bool:
+    return any(info.name == "dropout_masks" for info in STRATEGIES.entry(name).params)
+
+
+def _without_masks(choice: str | Strategy) -> str | Strategy:
+    """Return a strategy that leaves dropout to PyTorch, from where it is left out."""
+    changed: dict[str, Any] = {"dropout_masks": "drawn"} if hasattr(choice, "dropout_masks") else {}
+    return choice if isinstance(choice, str) else replace(choice, **changed)
 
 
 def _takes(name: str, keywords: dict[str, Any]) -> set[str]:
