@@ -214,6 +214,7 @@ def test_a_partition_given_is_the_clusters(graph: Graph) -> None:
     resolved = resolve(graph, "gcn", "cluster_batch", partitioner=made, epochs=1)
     params = resolved.config.strategy.params
     assert (params["num_clusters"], params["partitioner"]) == (7, "random")
+    assert resolved.summary == "gcn · cluster_batch · 5 of 7 clusters · 1 trainer · 0 samplers"
     again = ClusterBatch.from_kwargs(dict(params))
     assert np.array_equal(again.sampler(1).clusters(graph), made.assignment)
 

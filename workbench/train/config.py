@@ -265,6 +265,8 @@ def summarise(config: RunConfig) -> str:
         words.append(params["sampler"]["name"] + (f" ({', '.join(map(str, fanouts))})" if fanouts else ""))
     if "batch_size" in params:
         words.append(f"batch {params['batch_size']:,}")
+    if "clusters_per_batch" in params:
+        words.append(f"{params['clusters_per_batch']:,} of {params['num_clusters']:,} clusters")
     if config.task.name != DEFAULT:
         words.insert(2, config.task.name)
     words += [_counted(config.trainers, "trainer"), _counted(config.samplers, "sampler")]
