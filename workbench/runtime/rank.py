@@ -22,6 +22,7 @@ _TALKERS = (
     "workbench.runtime.sampler_crew",
     "workbench.train.transport",
 )
+_CALLERS = ("workbench.runtime.", "workbench.magics")  # of what a person wrote
 PEER_SIGNS = (
     "Connection closed by peer",
     "Connection reset by peer",
@@ -62,6 +63,7 @@ def _train(link: RankLink, spec: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     from workbench.runtime.rank_context import HostedRank
+    from workbench.train.partitioned import part_of
 
     sys.path.extend(path for path in spec.get("paths", ()) if path not in sys.path)
     torch.set_num_threads(int(spec["threads"]))
@@ -73,7 +75,7 @@ def _train(link: RankLink, spec: dict[str, Any]) -> dict[str, Any]:
         pid=os.getpid(),
         host=spec["host"],
         worker=spec["worker"],
-        part=None,
+        part=part_of(context.config, context.rank),
         device=str(device),
         num_threads=torch.get_num_threads(),
     )
@@ -159,11 +161,9 @@ def classify(error: BaseException, world_size: int) -> str:
 
 
 def trace_of(error: BaseException) -> str:
-    """Return an error's traceback without the frames of this runtime above the code that it called."""
+    """Return an error's traceback without the frames of ours above the code that they called."""
     trace = error.__traceback__
-    while (
-        trace and trace.tb_next and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("workbench.runtime.")
-    ):
+    while trace and trace.tb_next and str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_CALLERS):
         trace = trace.tb_next
     return "".join(traceback.format_exception(type(error), error, trace))[-16000:]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from workbench.partition.local import PARTS, LocalPart, open_part, write_parts
 from workbench.partition.saved import FORMAT_VERSION, checksum
 
 if TYPE_CHECKING:
+    from workbench.core.config import RunConfig
     from workbench.graph import Graph
 
 PartitionChoice = str | Partitioner | Partition
@@ -115,3 +117,10 @@ def record_parts(graph: Graph, choice: PartitionChoice, num_parts: int) -> dict[
 def open_local_part(folder: str | Path, rank: int) -> LocalPart:
     """Map the part of one rank; nothing of another part, and not the whole graph, is opened."""
     return open_part(folder, rank)
+
+
+def part_of(config: RunConfig, rank: int) -> int | None:
+    """Return the part that a rank of a run owns, or None where the graph is not divided among ranks."""
+    partition = config.strategy.params.get("partition")
+    is_divided = isinstance(partition, Mapping) and partition.get("num_parts") == config.trainers
+    return rank if is_divided else None

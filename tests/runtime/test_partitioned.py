@@ -1,0 +1,38 @@
+"""Halo exchange on the local cluster: two processes, each with its part, give what one gives with all of the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.core.events import of_kind
+from workbench.dashboard import Dashboard
+from workbench.testing.rank_context import train_here
+from workbench.testing.runs import PATIENCE_S, has_no_gap
+from workbench.train import resolve
+
+pytestmark = pytest.mark.slow
+WIDTH, EPOCHS = 8, 3
+
+
+def test_two_ranks_with_a_part_each_give_what_one_gives(session: wb.Session, graph: wb.Graph, tmp_path: Path) -> None:
+    words = {"epochs": EPOCHS, "hidden_channels": WIDTH, "dropout": 0.4, "lr": 0.02}
+    parts = wb.partition(graph, 2)
+    run = session.launch(graph, "sage", "halo_exchange", partition=parts, trainers=2, **words).wait(PATIENCE_S)
+    assert run.status == "finished"
+    assert has_no_gap(run)
+    alone = train_here(resolve(graph, "sage", "full_graph", dropout_masks="keyed", **words), tmp_path)
+    assert run.history.train_loss.tolist() == pytest.approx(alone.losses, rel=1e-4)
+    assert run.predictions(scores=True) == pytest.approx(np.load(tmp_path / "predictions.npy"), abs=1e-3)
+    halo_bytes = 4 * WIDTH * parts.quality().comm_volume  # one layer reads what the other has computed
+    assert run.history.bytes_halo_forward.tolist() == [halo_bytes] * EPOCHS
+    assert run.history.bytes_halo_backward.tolist() == [halo_bytes] * EPOCHS
+    assert {event.rank: event.data["part"] for event in of_kind(run.events, "rank_ready")} == {0: 0, 1: 1}
+    dashboard = Dashboard()
+    dashboard.apply(run.events)
+    rows = {row["kind"]: row for row in dashboard.view()["traffic"]["rows"]}
+    assert rows["halo_forward"]["total_bytes"] == rows["halo_backward"]["total_bytes"] == EPOCHS * halo_bytes
+    assert rows["halo_forward"]["name"] == "Halo exchange, forward"
