@@ -1,4 +1,4 @@
-"""Strategies with batches made by samplers, over the ring: the same bits as with none."""
+"""What changes no bit of a run with batches: samplers over the ring, and a stop in the middle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from workbench.core.control import Control
 from workbench.gather import BatchPlan
 from workbench.graph import Graph
 from workbench.runtime.rank_link import RankLink
@@ -69,3 +70,22 @@ def test_samplers_change_no_bit(
     assert served.losses == alone.losses
     assert np.array_equal(np.load(served.folder / "predictions.npy"), np.load(alone.folder / "predictions.npy"))
     assert served.told("epoch_finished")[-1]["bytes"] == alone.told("epoch_finished")[-1]["bytes"]
+
+
+@pytest.mark.parametrize("step", [2, 4])
+@pytest.mark.parametrize("strategy", ["cluster_batch", "partitioned_mini_batch"])
+def test_a_stop_changes_no_bit(strategy: str, step: int, graph: Graph, new_folder: NewFolder) -> None:
+    """All ranks stop before the same step, also in the middle of an epoch, and nothing is fetched for nobody."""
+    words = {**CASES[strategy], "trainers": 2, "epochs": 2, "hidden_channels": 8, "dropout": 0.0}
+    resolved, folder = resolve(graph, "sage", strategy, **words), new_folder()
+    whole = train_here(resolved, new_folder())
+    stop = Control(kind="stop", id=1)
+    part = train_here(resolved, folder, controls=lambda asked, call: stop if asked == step else None)
+    assert {(outcome.status, outcome.step) for outcome in part.outcomes} == {("stopped", step - 1)}
+    rest = train_here(resolved, folder)
+    assert part.losses + rest.losses == whole.losses
+    assert (folder / "model.pt").read_bytes() == (whole.folder / "model.pt").read_bytes()
+    told = [
+        [epoch["bytes"].get("gather_remote") for epoch in run.told("epoch_finished")] for run in (part, rest, whole)
+    ]
+    assert told[0] + told[1] == told[2]

@@ -37,7 +37,8 @@ class PartitionedMiniBatch(Strategy):
     largest part needs, the smaller ones with smaller batches. The topology is shared (mapped by every rank), so that
     batches are sampled as if the graph were whole; of the features a rank reads its own rows, and fetches those of
     other nodes in one message an owner and step: ``(sampled nodes not owned) * width * 4`` bytes. A step's rows are
-    fetched when the step begins: nothing of it overlaps with computation.
+    fetched when the step begins: nothing of it overlaps with computation. Exact evaluation reads features from the
+    graph's folder, as in every strategy with batches.
 
     Zheng et al., "DistDGL: Distributed Graph Neural Network Training for Billion-Scale Graphs", IA3 2020,
     arXiv 2010.05337.
