@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from torch_geometric.nn import TAGConv
 
 from workbench.models import MODELS, ModelInputs, call_model, sparse
 from workbench.models.sparse import Structure, Structures, aggregate_sparsely, maps_first, multiply
+from workbench.testing.graphs import random
 from workbench.testing.models import spec_of
+from workbench.testing.rank_context import train_here
+from workbench.train import resolve
 
 CASES = [
     (name, aggregation)
@@ -218,3 +222,32 @@ def test_a_layer_of_the_users_own_model_aggregates_so_too() -> None:
     expected = layer(given.x, given.edge_index, given.edge_weight)
     found = aggregate_sparsely(layer, Structures())(given.x, given.edge_index, given.edge_weight)
     assert torch.allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["full_graph", "mini_batch"])
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_training_goes_the_same_way(name: str, strategy: str, tmp_path: Path) -> None:
+    losses = []
+    for is_sparse in (False, True):
+        spec = spec_of(name, dropout=0.0, K=2, sparse=is_sparse)
+        words = {"batch_size": 40, "fanouts": (3,) * spec.num_propagations} if strategy == "mini_batch" else {}
+        folder = tmp_path / str(is_sparse)
+        folder.mkdir()
+        run = train_here(resolve(random(120, 400), spec, strategy, epochs=3, lr=0.01, **words), folder)
+        losses.append([*run.losses, *(data["metrics"]["test_accuracy"] for data in run.told("epoch_finished"))])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the product there is cuSPARSE's")
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_a_gpu_gives_the_same(name: str) -> None:
+    _, product = both(name, 12)
+    given = inputs_of(12)
+    moved = ModelInputs(
+        x=given.x.detach().cuda().requires_grad_(),
+        edge_index=given.edge_index.cuda(),
+        edge_weight=given.edge_weight.detach().cuda().requires_grad_() if given.edge_weight is not None else None,
+    )
+    expected = results(product, given)
+    for a, b in zip(expected, results(product.cuda(), moved), strict=True):
+        assert torch.allclose(a, b.cpu(), rtol=1e-9, atol=1e-9)
