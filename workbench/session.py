@@ -66,7 +66,7 @@ class Session:
         model : str, ModelSpec, torch.nn.Module or factory
             A name, a module (its weights are the start), or ``f(in_channels, out_channels)`` that returns one.
         strategy : str or Strategy
-            ``"mini_batch"``, ``"full_graph"``.
+            ``"mini_batch"``, ``"full_graph"``, ``"halo_exchange"`` (with ``partition=``), ...
         **keywords
             ``trainers=1, samplers=0, epochs=, batch_size=, fanouts=, lr=0.003, rng_seed=0, ...``: each goes to the
             part that takes it. `batch_size` is per trainer.

@@ -75,11 +75,15 @@ class HaloExchange:
 
     def with_halo(self, x: Tensor, kinds: Kinds = LAYERS) -> Tensor:
         """Return (num_local, ...) the own rows (num_inner, ...), then those of the halo as their owners have them."""
+        if self.transport.world_size == 1:
+            return x
         rows: Tensor = _WithHalo.apply(x, self, kinds)  # type: ignore[no-untyped-call]
         return rows
 
     def at_owners(self, x: Tensor, kinds: Kinds = STATISTICS) -> Tensor:
         """Return (num_inner, ...) the own rows of (num_local, ...) plus what other ranks hold for the same nodes."""
+        if self.transport.world_size == 1:
+            return x
         rows: Tensor = _AtOwners.apply(x, self, kinds)  # type: ignore[no-untyped-call]
         return rows
 
@@ -101,7 +105,7 @@ class HaloExchange:
         return rows
 
     def _exchange(self, blocks: Sequence[Tensor], num_rows: Sequence[int], kind: str) -> list[Tensor]:
-        if self._recorder is None or self.transport.world_size == 1:
+        if self._recorder is None:
             return self.transport.exchange(blocks, num_rows, kind)
         with self._recorder.span(Phase.EXCHANGE):
             return self.transport.exchange(blocks, num_rows, kind)
