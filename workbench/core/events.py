@@ -97,6 +97,7 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             num_epochs="epochs in all",
             steps_per_epoch="global steps an epoch",
             num_train_nodes="training nodes (edges, graphs) of an epoch",
+            unit="what is trained on: node, edge or graph",
             metric="name of the metric that counts first (accuracy, f1, ...)",
             lower_is_better="names of the metrics of which less is better (mae)",
             num_parameters="parameters of the model",

@@ -132,6 +132,7 @@ class EventLog:
             num_epochs=scenario.epochs,
             steps_per_epoch=scenario.steps_per_epoch,
             num_train_nodes=scenario.num_train_nodes,
+            unit="node",
             metric="accuracy",
             lower_is_better=[],
             num_parameters=292_154,

@@ -64,6 +64,7 @@ def _tell_start(engine: Engine) -> None:
             num_epochs=context.config.epochs,
             steps_per_epoch=engine.strategy_run.steps_per_epoch,
             num_train_nodes=engine.task.num_examples(context.graph),
+            unit=engine.task.unit,
             metric=engine.task.metric,
             lower_is_better=sorted(engine.task.lower_is_better),
             num_parameters=sum(parameter.numel() for parameter in engine.module.parameters()),

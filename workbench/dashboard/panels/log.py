@@ -12,7 +12,7 @@ from workbench.core.events import EVENT_KINDS, Event
 from workbench.core.params import param
 from workbench.core.units import format_bytes, format_count, format_seconds
 from workbench.dashboard.base import PANELS, Panel
-from workbench.dashboard.panels.metrics import title
+from workbench.dashboard.panels.metrics import in_text
 from workbench.dashboard.steps import STEP_COMPLETED
 from workbench.dashboard.words import clipped, counted, rank_name, sampler_name, sentence
 
@@ -119,14 +119,14 @@ def _train_started(event: Event) -> Told:
     parameters = format_count(data["num_parameters"])
     text = (
         f"{counted(data['num_epochs'], 'epoch')} of {counted(data['steps_per_epoch'], 'step')}, "
-        f"{data['num_train_nodes']:,} training nodes, {parameters} parameters"
+        f"{data['num_train_nodes']:,} training {data.get('unit', 'node')}s, {parameters} parameters"
     )
     return "info", "Run", text
 
 
 def _epoch_finished(event: Event) -> Told:
     data = event.data
-    metrics = "".join(f", {title(name).lower()} {value:.3f}" for name, value in data["metrics"].items())
+    metrics = "".join(f", {in_text(name)} {value:.3f}" for name, value in data["metrics"].items())
     return "info", "Run", f"Epoch {data['epoch']}: loss {data['train_loss']:.3g}{metrics}"
 
 

@@ -53,7 +53,7 @@ function metricChart({ metrics }) {
   const series = names.map((name) => rows(metrics.points[name]));
   const lines = series.map((points, i) => ({ points, color: i ? "var(--wb-ink2)" : "var(--wb-ink)", dots: points.length <= 40, dash: i ? "3 3" : null, name: names.length > 1 ? metrics.names[names[i]].split(" ")[0].toLowerCase() : "", hollow: i > 0 }));
   const y = niceRange(series.flat().map((row) => row[MEAN]));
-  return { title: "share of nodes that are right", label: "Exact metrics by epoch", y: series.flat().length ? y : [0, 1], lines, last: names.map((name) => number(metrics.last[name])), empty: "measured at the end of an epoch" };
+  return { title: metrics.axis || "share that is right", label: "Exact metrics by epoch", y: series.flat().length ? y : [0, 1], lines, last: names.map((name) => number(metrics.last[name])), empty: "measured at the end of an epoch" };
 }
 
 function throughputChart({ throughput }) {
