@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -153,6 +154,8 @@ def test_the_configuration_says_how_the_graph_is_divided_and_where_the_parts_are
     assert (record["name"], record["num_parts"], record["params"]["imbalance"]) == ("metis", 2, 0.2)
     assert config.rng_seed == 7  # the run's; a partitioner's own is set on its object
     assert (Path(record["parts_folder"]) / "part-0001").is_dir()
+    rerun = resolve(GRAPH, "sage", "halo_exchange", partition=dict(record), **words).config
+    assert dict(rerun.strategy.params["partition"]) == {**record, "parts_folder": ANY}
     made = partition(GRAPH, 2, "random", rng_seed=3)
     again = resolve(GRAPH, "sage", "halo_exchange", partition=made, **words).config.strategy.params["partition"]
     assert (again["name"], again["params"]) == ("random", {"rng_seed": 3})

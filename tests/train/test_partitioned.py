@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,25 @@ def test_a_record_says_how_the_parts_were_made_and_where_they_are() -> None:
     record = record_parts(GRAPH, PARTITIONERS.create("random", rng_seed=4), 2)
     assert (record["name"], record["params"], record["num_parts"]) == ("random", {"rng_seed": 4}, 2)
     assert open_local_part(record["parts_folder"], 0).num_parts == 2
+
+
+def test_the_record_of_a_run_stands_for_its_very_parts() -> None:
+    made = Partition(
+        graph=GRAPH,
+        assignment=np.arange(12, dtype=np.int32) % 2,
+        num_parts=2,
+        method="mine",
+        fingerprint=GRAPH.fingerprint,
+    )
+    record = record_parts(GRAPH, made, 2)
+    assert record_parts(GRAPH, record, 2) == record
+    fault(GRAPH, record, 3)
+    shutil.rmtree(record["parts_folder"])
+    with pytest.raises(InputError, match="'mine'"):  # no method of that name could make it again
+        record_parts(GRAPH, record, 2)
+    named = record_parts(GRAPH, "contiguous", 2)
+    shutil.rmtree(named["parts_folder"])
+    assert record_parts(GRAPH, named, 2) == named
 
 
 def test_what_is_no_partition_of_this_graph_into_these_parts_is_refused() -> None:

@@ -234,7 +234,7 @@ def _partition_of(strategy: Strategy, parts: Mapping[str, Part], built: Mapping[
 
 def _own_part(registry: Registry[Any], choice: Any) -> Any:
     """Return what an object of a strategy holds as one of its parts: a name, a description or an object."""
-    if isinstance(choice, Partition):
+    if isinstance(choice, Partition) or (isinstance(choice, Mapping) and registry is PARTITIONERS):
         return choice
     return registry.from_dict(choice) if isinstance(choice, Mapping) else registry.create(choice)
 

@@ -26,13 +26,13 @@ class Part:
 
     owner: str
     factory: type[Params]
-    given: Params | Partition | None = None
+    given: Params | Partition | Mapping[str, Any] | None = None
     keywords: dict[str, Any] = field(default_factory=dict)
 
     def takes(self, hidden: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(info.name for info in self.factory.describe() if info.name not in hidden)
 
-    def build(self, findings: Findings) -> Params | Partition | None:
+    def build(self, findings: Findings) -> Params | Partition | Mapping[str, Any] | None:
         """Return the part, or None with its faults noted."""
         if self.given is not None:
             for key in self.keywords:
@@ -48,7 +48,7 @@ class Part:
 
 def choose(registry: Registry[Any], choice: Any, findings: Findings) -> Part | None:
     """Return the part that a name or an object of a registry stands for, or None with the fault noted."""
-    if isinstance(choice, Partition) and registry.base is Partitioner:  # what a method has made, in its place
+    if isinstance(choice, Partition | Mapping) and registry.base is Partitioner:  # what a method has made
         return Part(owner="the partition", factory=Partitioner, given=choice)
     if isinstance(choice, registry.base):
         return Part(owner=f"{registry.kind} {registry.name_of(choice)!r}", factory=type(choice), given=choice)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.core.errors import Findings
 from workbench.core.home import home_folder
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.core.config import RunConfig
     from workbench.graph import Graph
 
-PartitionChoice = str | Partitioner | Partition
+PartitionChoice = str | Partitioner | Partition | Mapping[str, Any]
 FOLDER = "parts_folder"  # key in the record of a strategy's partition
 
 
@@ -29,12 +32,14 @@ def check_partition(graph: Graph, choice: Any, num_parts: int, findings: Finding
 
     Parameters
     ----------
-    choice : str, Partitioner or Partition
+    choice : str, Partitioner, Partition or mapping
+        A mapping is what the configuration of a run keeps of its partition.
     num_parts : int
         Parts that the run needs.
     per : str
         What has a part of its own, for the error's words.
     """
+    choice = _opened(graph, choice)
     if isinstance(choice, Partition):
         _check_made(graph, choice, num_parts, findings, per)
         return
@@ -82,11 +87,12 @@ def prepare_parts(graph: Graph, choice: PartitionChoice, num_parts: int, finding
     InputError
         With all findings, where there is one: a partition of another graph or of another number of parts.
     """
-    check_partition(graph, choice, num_parts, findings)
+    chosen = _opened(graph, choice)
+    check_partition(graph, chosen, num_parts, findings)
     findings.raise_if_any()
-    folder = home_folder("partitions") / _key(graph, choice, num_parts)
+    folder = home_folder("partitions") / _key(graph, chosen, num_parts)
     if not (folder / PARTS).is_file():  # the last file that is written
-        made = choice if isinstance(choice, Partition) else partition(graph, num_parts, choice)
+        made = chosen if isinstance(chosen, Partition) else partition(graph, num_parts, chosen)
         with aside(folder) as partial:
             write_parts(dataclasses.replace(made, graph=graph), partial)
             try:
@@ -97,12 +103,30 @@ def prepare_parts(graph: Graph, choice: PartitionChoice, num_parts: int, finding
     return folder
 
 
-def _key(graph: Graph, choice: PartitionChoice, num_parts: int) -> str:
+def _opened(graph: Graph, choice: PartitionChoice) -> str | Partitioner | Partition:
+    """Return what a run's record of its partition stands for: the very parts where they still lie, else the method."""
+    if not isinstance(choice, Mapping):
+        return choice
+    folder = Path(str(choice.get(FOLDER, "")))
+    try:
+        record = json.loads((folder / PARTS).read_text())
+        if record["fingerprint"] != graph.fingerprint:
+            raise ValueError("parts of another graph")
+        assignment = np.empty(graph.num_nodes, np.int32)
+        for part in range(record["num_parts"]):
+            assignment[open_part(folder, part).inner_nodes] = part
+    except (OSError, ValueError, KeyError):
+        return PARTITIONERS.from_dict(choice)
+    made = {"method": choice["name"], "params": choice["params"], "num_parts": record["num_parts"]}
+    return Partition(graph=graph, assignment=assignment, fingerprint=graph.fingerprint, **made)
+
+
+def _key(graph: Graph, choice: str | Partitioner | Partition, num_parts: int) -> str:
     made_by = checksum(choice.assignment) if isinstance(choice, Partition) else _method(choice)
     return text_hash([FORMAT_VERSION, content_hash(graph), num_parts, made_by])
 
 
-def _method(choice: PartitionChoice) -> dict[str, Any]:
+def _method(choice: str | Partitioner | Partition) -> dict[str, Any]:
     if isinstance(choice, Partition):
         return {"name": choice.method, "params": dict(choice.params)}
     return PARTITIONERS.to_dict(PARTITIONERS.create(choice))
@@ -110,8 +134,9 @@ def _method(choice: PartitionChoice) -> dict[str, Any]:
 
 def record_parts(graph: Graph, choice: PartitionChoice, num_parts: int) -> dict[str, Any]:
     """Prepare the parts and return what a configuration keeps of them: method, parameters, number, folder."""
-    folder = prepare_parts(graph, choice, num_parts, Findings("launch"))
-    return {**_method(choice), "num_parts": num_parts, FOLDER: str(folder)}
+    chosen = _opened(graph, choice)
+    folder = prepare_parts(graph, chosen, num_parts, Findings("launch"))
+    return {**_method(chosen), "num_parts": num_parts, FOLDER: str(folder)}
 
 
 def open_local_part(folder: str | Path, rank: int) -> LocalPart:

@@ -80,6 +80,7 @@ def try_module(
         return None
     finally:
         module.train(was_training)
+        _forget_graphs(module)
     if not isinstance(output, Tensor) or tuple(output.shape) != (num_rows, out_channels):
         got = str(tuple(output.shape)) if isinstance(output, Tensor) else type(output).__name__
         unit = "node" if num_rows == 3 else "graph"
@@ -87,6 +88,13 @@ def try_module(
         findings.add("model", f"an output of shape (num_{unit}s, {out_channels})", f"{got} for 3 nodes", fix)
         return None
     return Tried(module=module, num_propagations=counter.num_calls)
+
+
+def _forget_graphs(module: nn.Module) -> None:
+    """Empty what layers with ``cached=True`` keep of the first graph they see: here three nodes, or a person's own."""
+    for layer in module.modules():
+        values = vars(layer)
+        values.update({name: None for name in values if name.startswith("_cached_")})
 
 
 def _takes_what_is_there(module: nn.Module, graph: Graph, has_batch: bool, findings: Findings) -> bool:
