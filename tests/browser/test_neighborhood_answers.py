@@ -68,3 +68,20 @@ def test_clicks_in_a_row_are_all_obeyed(explorer: Notebook) -> None:
     for group, choice in (("Depth in hops", "2"), ("Neighbours", "Sampled")):
         button = explorer.page.get_by_role("radiogroup", name=group).get_by_role("radio", name=choice, exact=True)
         assert button.get_attribute("aria-checked") == "true"
+
+
+def test_the_curves_answer_a_batch_size_before_the_kernel_does(notebook: Notebook) -> None:
+    """Once the curves of unique nodes are measured, the page reads its first estimate off them."""
+    notebook.open(SETUP.format(name="debian"), "explorer").run_all()
+    notebook.wait_js("() => !document.querySelector('.nx-waiting, .nx-progress:not([hidden])')", 90)
+    notebook.execute(SLOW)
+    sentence = notebook.page.evaluate(CLICK_AND_WATCH, ["Batch size in seeds, presets", "64"])
+    curves = notebook.value("[explorer._found['saturation'][way][3][6] for way in ('all', 'sampled')]")
+    assert sentence.startswith("A batch of 64 seeds, 3 hops, all neighbours: reads ≈")
+    assert percents(sentence) == pytest.approx([100 * nodes / 63_436 for nodes in curves], rel=0.06)
+    notebook.execute("explode._Tally.measure = measure")
+    notebook.wait_js(EXACT, 60)
+    shares = notebook.value(SHARES.format(hop=3, result="explorer._measured"))
+    shown = notebook.find(".nx-say").inner_text()
+    assert "≈" not in shown
+    assert percents(shown) == pytest.approx(shares, rel=0.06)

@@ -129,7 +129,7 @@ def test_details_follow_once_there_is_a_view(explore: Any) -> None:
     assert explorer._found["sizes"] == pack_sizes(graph, seed_sizes(graph))
     assert explorer._found["hubs"] == pack_hubs(graph, hub_ablation(graph))
     explore.wait(lambda: explorer._found["saturation"]["num_orders"] == 200)
-    expected = pack_saturation(saturation(graph, num_orders=200, num_batches=SAMPLED_BATCHES))
+    expected = pack_saturation(saturation(graph, num_orders=200, num_batches=SAMPLED_BATCHES), (15, 10, 5))
     np.testing.assert_allclose(explorer._found["saturation"]["sampled"], expected["sampled"])
 
 

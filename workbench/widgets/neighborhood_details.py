@@ -199,7 +199,7 @@ class Details:
             now = time.monotonic()
             if now - shown > PUBLISH_EVERY_S or found.num_orders == orders or progress.cancelled:
                 shown = now
-                self._publish("saturation", pack_saturation(found))
+                self._publish("saturation", pack_saturation(found, fanouts))
             if progress.cancelled:
                 return
             progress.report(found.num_orders / orders, f"{found.num_orders} of {orders} orders of the seeds")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 PUBLISH_EVERY_S = 0.25
 WAIT_FOR_EXACT_S = 0.5  # a saved notebook should show exact numbers where they come that fast
+SEND_S = 0.01  # in which the answer leaves, before the interpreter is kept busy again
 TYPICAL_PERCENTILE = 99.0  # of the degree: a seed whose tree is worth looking at
 
 
@@ -128,10 +129,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
             return
         name, value = change["name"], change["new"]
         changes = {{"seed_choice": "choice", "seed_nodes": "nodes"}.get(name, name): value}
-        if name == "seed_nodes":
-            changes["choice"] = "given"
-        if name == "fanouts":
-            changes["depth"] = len(value)
+        changes |= {"seed_nodes": {"choice": "given"}, "fanouts": {"depth": np.size(value)}}.get(name, {})
         try:
             settings = changed(self._settings, self.graph, changes)
         except InputError:
@@ -186,6 +184,7 @@ class NeighborhoodExplorer(WorkbenchWidget):
                 estimate = self._measuring.at_once(settings, seeds)
                 progress.raise_if_cancelled()  # a newer change came: the view has left this one already
                 self._adopt(settings, seeds, estimate)
+            time.sleep(SEND_S if self.listening else 0)
         if not stays or deeper:
             self._draw_tree(self._root(), int(self._tree.get("draw", 0)))
         self._measure_rest(again=not stays)
@@ -221,8 +220,8 @@ class NeighborhoodExplorer(WorkbenchWidget):
     def _request_details(self) -> None:
         """Measure the slower sections, where there is a view."""
         if self._viewed and not self._stopped:
-            is_random = self._settings.choice == "random"
-            self._details.request(self._settings.all_fanouts, self._seeds, is_random=is_random)
+            now = self._settings
+            self._details.request(now.all_fanouts, self._seeds, is_random=now.choice == "random")
 
     def _take(self, result: Explosion, settings: Settings) -> bool:
         """Keep a result and show it (at most four a second); return False where the settings are other ones by now."""

@@ -133,9 +133,10 @@ def pack_sizes(graph: Graph, found: SeedSizes) -> dict[str, Any]:
     }
 
 
-def pack_saturation(found: Saturation) -> dict[str, Any]:
+def pack_saturation(found: Saturation, fanouts: Sequence[int]) -> dict[str, Any]:
     """Pack the curves of unique nodes against batch size."""
     return {
+        "fanouts": list(fanouts),
         "batch_sizes": found.batch_sizes.tolist(),
         "all": found.all_neighbors.tolist(),
         "sampled": found.sampled.tolist(),

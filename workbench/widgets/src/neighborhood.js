@@ -3,6 +3,7 @@ import { CancelledError } from "./lib/connection.js";
 import { button, el, errorBox } from "./lib/dom.js";
 import { defineWidget } from "./lib/widget.js";
 import { buildControls } from "./neighborhood/controls.js";
+import { chosen, foresee } from "./neighborhood/foresight.js";
 import { growthPicture, sharePicture } from "./neighborhood/growth.js";
 import { facts, reachWords, reachedHubs, remark, sentence, statusLine } from "./neighborhood/head.js";
 import { hubsPicture, saturationPicture, sizesPicture } from "./neighborhood/seeds.js";
@@ -58,15 +59,14 @@ function asker({ connection, model, at, redraw }) {
   const explore = (changes) => {
     if ("nodes" in changes || "choice" in changes) delete model.asked.node;
     const asked = model.asked = { ...model.asked, ...changes }; // a question that replaces another one carries its changes
-    if (isKnown(asked, model)) {
-      show(model, model.told);
-      drawAnswer(model, at);
-      redraw("head");
-    }
+    foresee(model);
+    if (model.preview || model.settings !== model.told) drawAnswer(model, at);
+    redraw("head");
     const settled = () => {
       if (model.asked !== asked) return; // a newer change is under way
       model.asked = {};
-      show(model, model.told);
+      foresee(model);
+      redraw("head");
     };
     return connection.ask("explore", asked).finally(settled).then(answered).catch(fail);
   };
@@ -85,19 +85,6 @@ function asker({ connection, model, at, redraw }) {
   };
 }
 
-/** Takes the settings that the kernel told, with what was asked since and needs no new numbers. */
-function show(model, told) {
-  model.told = told;
-  model.settings = isKnown(model.asked, model) ? { ...told, ...model.asked } : told;
-}
-
-/** Whether the numbers at hand answer the changes too: then the view need not wait for the kernel's word. */
-function isKnown(changes, { result, told }) {
-  const names = Object.keys(changes);
-  if (!result || !names.length || names.some((name) => name !== "depth" && name !== "neighbors")) return false;
-  return (changes.depth ?? 1) < result.all.nodes.length && (changes.depth ?? 1) <= told.fanouts.length;
-}
-
 function aboutWords(graph) {
   const reads = graph.symmetric ? "undirected: every edge stands in both directions" : "a node reads its in-neighbours";
   return `${graph.name}, ${reads}, ${graph.num_features ? `${int(graph.num_features)} × float32 features` : "no features"}`;
@@ -105,10 +92,12 @@ function aboutWords(graph) {
 
 /** What answers a person's change; it comes before all pictures. */
 function drawAnswer(model, at) {
+  model.estimated = model.status !== "exact";
   at.line.show(model);
-  model.controls.show(model.settings);
+  model.controls.show(chosen(model));
   if (!model.result) return;
-  at.say.replaceChildren(...sentence(model));
+  const said = el("p", {}, ...sentence(model.preview ? { ...model, ...model.preview, estimated: true } : model));
+  if (said.textContent !== at.say.textContent) at.say.replaceChildren(...said.childNodes);
   at.remark.textContent = remark(model);
 }
 
@@ -167,7 +156,7 @@ function drawDetail(name, model, at, ask, width) {
     place.replaceChildren(sizesPicture(half, found, ask.takeSeed));
   } else if (name === "saturation") {
     at.saturation.under.textContent = `random seeds; mean of ${plural(found.num_orders, "batch", "batches")} a size, ${int(found.num_batches)} where sampled${model.settings.choice === "random" ? "" : "; a ring marks the chosen seeds"}`;
-    if (model.result) place.replaceChildren(saturationPicture(half, found, model));
+    if (model.result && found.all.length > model.settings.depth) place.replaceChildren(saturationPicture(half, found, model));
   } else if (name === "hubs") place.replaceChildren(hubsPicture(width, found));
   else if (name === "parts") place.replaceChildren(...(model.details.access && !model.details.access.error ? [el("div", { class: "nx-cells nx-half" }, partCells(found, model.details.access))] : []));
   else place.replaceChildren(el("div", { class: "nx-cells" }, accessCells(found, model.graph)));
@@ -176,7 +165,7 @@ function drawDetail(name, model, at, ask, width) {
 export default defineWidget({
   label: "Neighbourhood explorer",
   css,
-  build({ root, connection, width }) {
+  build({ root, connection, width, guard }) {
     const model = { ...connection.snapshot, busy: {}, trouble: "", asked: {} };
     model.told = model.settings;
     const at = layout(model);
@@ -184,12 +173,12 @@ export default defineWidget({
     const dirty = new Set(ALL_PARTS);
     let frame = 0;
     let timer = 0;
+    const wait = () => { root.dataset.status = Object.keys(model.asked).length ? "asked" : "drawing"; }; // until the pictures say the same
     const draw = () => {
       if (!dirty.size) return;
-      model.estimated = model.status !== "exact";
       if (dirty.has("head")) drawAnswer(model, at);
-      root.dataset.status = "drawing"; // until the pictures say the same
-      timer ||= setTimeout(() => { timer = 0; drawRest(); });
+      wait();
+      timer ||= setTimeout(() => { timer = 0; guard(drawRest); });
     };
     const drawRest = () => {
       if (dirty.has("head")) drawHead(model, at, ask, room);
@@ -199,11 +188,12 @@ export default defineWidget({
       if (dirty.has("access")) dirty.add("parts");
       for (const name of ["sizes", "hubs", "access", "parts", "saturation"]) if (dirty.has(name)) drawDetail(name, model, at, ask, room);
       dirty.clear();
-      root.dataset.status = model.status;
+      root.dataset.status = Object.keys(model.asked).length ? "asked" : model.status;
       root.dataset.depth = model.settings.depth;
     };
     const redraw = (...parts) => {
       parts.forEach((part) => dirty.add(part));
+      wait();
       frame ||= requestAnimationFrame(() => { frame = 0; draw(); });
     };
     const ask = asker({ connection, model, at, redraw });
@@ -224,10 +214,15 @@ export default defineWidget({
     model.controls.show(model.settings);
     ask.explore({});
     return {
-      update(snapshot) { Object.assign(model, snapshot); show(model, snapshot.settings); ALL_PARTS.forEach((part) => dirty.add(part)); },
+      update(snapshot) { Object.assign(model, snapshot); model.told = snapshot.settings; foresee(model); ALL_PARTS.forEach((part) => dirty.add(part)); },
       delta(body) {
         for (const name of ["status", "tree", "result"]) if (body[name]) model[name] = body[name];
-        if (body.settings) show(model, body.settings);
+        if (body.settings) {
+          model.told = body.settings;
+          foresee(model);
+          drawAnswer(model, at);
+          wait();
+        }
         if (body.tree) dirty.add("tree");
         if (body.settings || body.status || body.result) ["head", "saturation"].forEach((part) => dirty.add(part));
         if (body.stopped !== undefined && body.stopped !== model.stopped) {

@@ -6,7 +6,7 @@ import theme from "./theme.css";
 /**
  * @param css   text of the widget's own style sheet
  * @param label accessible name of the widget
- * @param build called once a view: build({root, connection, width}) -> {update(snapshot), delta?(body), resize?(width), destroy?()}
+ * @param build called once a view: build({root, connection, width, guard}) -> {update(snapshot), delta?(body), resize?(width), destroy?()}
  *
  * `update` is called with the snapshot at the start and whenever the whole state came; `delta` with each change;
  * both are followed by `draw?()` at most once a frame. Whatever throws is shown inside the widget.
@@ -44,7 +44,7 @@ function mount({ model, host, css, label, build }) {
     view?.state?.(connection.state);
   };
   connection.views += 1;
-  guard(() => { view = build({ root: body, connection, width: width() }); view.update?.(connection.snapshot); });
+  guard(() => { view = build({ root: body, connection, width: width(), guard }); view.update?.(connection.snapshot); });
   const ends = [
     connection.onSnapshot((snapshot) => { guard(() => view?.update?.(snapshot)); draw(); }),
     connection.onDelta((change) => { guard(() => view?.delta?.(change)); draw(); }),

@@ -33,7 +33,8 @@ export function statusLine({ onCancel, onAgain }) {
 }
 
 /** The state, what to say about it, and how far it is (null where nothing is measured). */
-function statusOf({ status, result, busy, trouble }) {
+function statusOf({ status, result, busy, trouble, preview }) {
+  if (preview) return ["estimating", "estimate from the curves below", 0];
   if (trouble) return ["failed", "last numbers kept", null];
   if (!result) return ["estimating", "measuring the first batch", 0];
   if (status === "estimating") return [status, `${["estimate shown", "first batch shown"][result.measured] ?? "mean so far"}, ${result.measured} of ${batchesOf(result)}`, result.measured / result.num_batches];
