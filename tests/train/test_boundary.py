@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, SGConv
 
 from workbench.models import MODELS
 from workbench.train.boundary import Boundary, BoundaryError, Call, CallCounter, attached
@@ -123,3 +123,55 @@ def test_which_layers_take_a_pair_is_read_from_their_annotations() -> None:
     assert takes_pair(SAGEConv(2, 2))
     assert takes_pair(GATConv(2, 2))
     assert not takes_pair(GCNConv(2, 2))
+
+
+def test_propagations_of_a_layer_are_calls_that_leave_no_trace() -> None:
+    module, counter = SGConv(2, 3, K=3, cached=True), CallCounter()
+    plain = copy.deepcopy(module)(X, EDGES)
+    with attached(module, counter):
+        assert torch.equal(module(X, EDGES), plain)
+    assert counter.num_calls == 3
+    kept = module._cached_x
+
+    class Same(Scale):
+        def before(self, call: Call) -> None:
+            self.order.append(f"before {call.index} of {len(call.x)} rows")
+
+        def after(self, call: Call, output: Any) -> Any:
+            return output
+
+    boundary = Same("a", [])
+    with attached(module, boundary):
+        assert torch.allclose(module(X, EDGES), plain)  # the very graph by finished weights
+        assert torch.equal(copy.deepcopy(module)(X, EDGES), plain)
+    assert boundary.order == [f"before {index} of 3 rows" for index in range(3)]
+    assert module.cached is True
+    assert module._cached_x is kept
+    assert num_hooks(module) == len(module._propagate_forward_pre_hooks) == len(module._propagate_forward_hooks) == 0
+
+
+def test_an_error_between_propagations_leaves_no_trace() -> None:
+    class Broken(Scale):
+        def before(self, call: Call) -> None:
+            if call.index == 1:
+                raise RuntimeError("in the middle")
+
+    module = SGConv(2, 3, K=2, cached=True)
+    with pytest.raises(RuntimeError, match="in the middle"), attached(module, Broken("a", [])):
+        module(X, EDGES)
+    assert module.cached is True
+    assert module._cached_x is None
+
+
+def test_two_boundaries_that_change_one_layers_propagations_are_refused() -> None:
+    module = SGConv(2, 3, K=2)
+    with (
+        pytest.raises(BoundaryError, match="SGConv: expected one boundary"),
+        attached(module, Scale("a", [])),
+        attached(module, Scale("b", [])),
+    ):
+        raise AssertionError("not reached")
+    counter = CallCounter()
+    with attached(module, Scale("a", [])), attached(module, counter):  # one that only looks may look
+        module(X, EDGES)
+    assert counter.num_calls == 2

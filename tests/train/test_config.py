@@ -62,24 +62,6 @@ def test_every_keyword_reaches_the_part_that_it_belongs_to() -> None:
     assert (config.optimizer, config.rng_seed, config.name) == ("sgd", 5, "mine")
 
 
-@pytest.mark.parametrize("strategy", ["full_graph", "halo_exchange"])
-def test_layers_that_keep_their_first_graph_keep_that_of_the_run(strategy: str, new_folder: Callable[[], Path]) -> None:
-    class Cached(nn.Module):
-        def __init__(self, cached: bool) -> None:
-            super().__init__()
-            torch.manual_seed(0)
-            self.conv = GCNConv(4, 3, cached=cached)
-
-        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-            out: Tensor = self.conv(x, edge_index)
-            return out
-
-    runs = [
-        train_here(resolve(GRAPH, Cached(cached), strategy, epochs=2, lr=0.1), new_folder()) for cached in (False, True)
-    ]
-    assert runs[0].losses == runs[1].losses
-
-
 def test_defaults_are_those_that_were_decided() -> None:
     config = resolve(GRAPH, "sage", "mini_batch", epochs=1).config
     assert (config.optimizer, config.lr, config.evaluate_every, config.checkpoint_every) == ("adam", 0.003, 1, 1)

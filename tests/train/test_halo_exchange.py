@@ -11,7 +11,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import BatchNorm, DiffGroupNorm, EdgeConv, GATConv, GINConv, SAGEConv
+from torch_geometric.nn import (
+    BatchNorm,
+    DiffGroupNorm,
+    EdgeConv,
+    GATConv,
+    GINConv,
+    GINEConv,
+    SAGEConv,
+    TransformerConv,
+)
 
 from tests.train.halo_runs import WORLDS, Result, mixed_graph, on_parts, on_the_whole_graph, partition_of
 from workbench.models import MODELS
@@ -99,21 +108,53 @@ class Weighing(nn.Module):
         return out
 
 
+class EdgeFeatures(nn.Module):
+    """Features of edges by name, filled in for self-loops by the mean over a node's in-edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.first, self.second = (
+            GATConv(WIDTH, 6, edge_dim=2, fill_value="mean"),
+            GINEConv(nn.Linear(6, 6), edge_dim=2),
+        )
+        self.third = TransformerConv(6, CLASSES, edge_dim=2, beta=True)
+        self.double()
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+        x = self.second(self.first(x, edge_index, edge_attr=edge_attr).relu(), edge_index, edge_attr).relu()
+        out: Tensor = self.third(x, edge_index, edge_attr)
+        return out
+
+
 BY_HAND: dict[str, Callable[[], nn.Module]] = {
     **{name: make for name, (make, _) in EXACT.items() if "sample" not in name},
     "residual with BatchNorm": Residual,
     "BatchNorm inside layers": Inside,
     "learned edge weights": Weighing,
+    "features of edges": EdgeFeatures,
     "DiffGroupNorm": lambda: Net(sage, norm=lambda: DiffGroupNorm(WIDTH, 3)),
     "no running statistics": lambda: Net(sage, norm=lambda: BatchNorm(WIDTH, track_running_stats=False)),
 }
+KINDS = (
+    *(("sparse", True), ("norm", "batch"), ("jumping_knowledge", "cat"), ("residual", True)),
+    *(("aggregation", "max"), ("aggregation", "pool")),
+)
+
+
+def has(name: str, key: str, value: Any) -> bool:
+    """Say whether a model can be had in this form."""
+    info = {info.name: info for info in MODELS.entry(name).params}.get(key)
+    return info is not None and (info.choices is None or value in info.choices)
+
+
 VARIANTS = {
     **{name: lambda name=name: build(name, dropout=0.0) for name in MODELS.names()},
     **{
         f"{name}, {key}={value}": lambda name=name, key=key, value=value: build(name, dropout=0.0, **{key: value})
         for name in MODELS.names()
-        for key, value in (("sparse", True), ("norm", "batch"), ("jumping_knowledge", "cat"), ("residual", True))
-        if key in {info.name for info in MODELS.entry(name).params}
+        for key, value in KINDS
+        if has(name, key, value)
     },
 }
 ALL = VARIANTS | BY_HAND

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import BatchNorm, GraphNorm, SAGEConv
+from torch_geometric.nn import BatchNorm, GCNConv, GraphNorm, SAGEConv
 
 from tests.train.halo_runs import by_hand, mixed_graph, on_parts, on_the_whole_graph
 from tests.train.test_resume import control_at
@@ -147,9 +147,29 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(new_folder: NewFolder) -> 
     assert (folder / "model.pt").read_bytes() == (whole.folder / "model.pt").read_bytes()
 
 
+@pytest.mark.parametrize("strategy", ["full_graph", "halo_exchange"])
+def test_layers_that_keep_their_first_graph_keep_that_of_the_run(strategy: str, new_folder: NewFolder) -> None:
+    class Cached(nn.Module):
+        def __init__(self, cached: bool) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.conv = GCNConv(F0, CLASSES, cached=cached)
+
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            out: Tensor = self.conv(x, edge_index)
+            return out
+
+    runs = [
+        train_here(resolve(GRAPH, Cached(cached), strategy, epochs=2, lr=0.1), new_folder()) for cached in (False, True)
+    ]
+    assert runs[0].losses == runs[1].losses
+
+
 def test_the_configuration_says_how_the_graph_is_divided_and_where_the_parts_are() -> None:
     words: dict[str, Any] = {"trainers": 2, "epochs": 1, "hidden_channels": 4}
-    config = resolve(GRAPH, "sage", "halo_exchange", partition="metis", imbalance=0.2, rng_seed=7, **words).config
+    resolved = resolve(GRAPH, "sage", "halo_exchange", partition="metis", imbalance=0.2, rng_seed=7, **words)
+    config = resolved.config
+    assert resolved.summary == "sage · halo_exchange · metis · 2 trainers · 0 samplers"
     record = config.strategy.params["partition"]
     assert (record["name"], record["num_parts"], record["params"]["imbalance"]) == ("metis", 2, 0.2)
     assert config.rng_seed == 7  # the run's; a partitioner's own is set on its object

@@ -263,6 +263,8 @@ def summarise(config: RunConfig) -> str:
     if "sampler" in params:
         fanouts = params["sampler"]["params"].get("fanouts")
         words.append(params["sampler"]["name"] + (f" ({', '.join(map(str, fanouts))})" if fanouts else ""))
+    if "partition" in params:
+        words.append(str(params["partition"]["name"]))
     if "batch_size" in params:
         words.append(f"batch {params['batch_size']:,}")
     if "clusters_per_batch" in params:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.train.transport import Transport
 
-GLOBAL_LAYERS = {
+INEXACT_LAYERS = {
+    "APPNP(dropout)": "drops edges at every propagation: build it with dropout=0",
     "GraphNorm": "takes mean and variance over all nodes: use BatchNorm or LayerNorm",
     "GraphSizeNorm": "divides by the number of all nodes: leave it out",
     "InstanceNorm": "takes mean and variance over all nodes: use BatchNorm or LayerNorm",
@@ -68,7 +69,7 @@ class Forwarded:
 def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed: bool) -> None:
     """Note what in a model a partitioned run cannot compute exactly.
 
-    Layers that are known to read all nodes are named. Else two ranks of this process, in threads, train and evaluate
+    Layers that are known for it are named. Else two ranks of this process, in threads, train and evaluate
     a copy on a small part of the graph, divided at random, and are compared with the plain model.
 
     Parameters
@@ -78,9 +79,9 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
     keyed : bool
         Whether the run's dropout masks are keyed.
     """
-    known = [(name, kind) for name, layer in module.named_modules() if (kind := _known_as_global(layer)) is not None]
+    known = [(name, kind) for name, layer in module.named_modules() if (kind := _known_as_inexact(layer)) is not None]
     for name, kind in known:
-        _refuse(f"model.{name}", f"{kind} {GLOBAL_LAYERS[kind]}", findings)
+        _refuse(f"model.{name}", f"{kind} {INEXACT_LAYERS[kind]}", findings)
     if known or graph.num_nodes < _NUM_PARTS:
         return
     little = little_graph(graph)
@@ -116,13 +117,15 @@ def _precision(model: nn.Module) -> torch.dtype:
     return next((parameter.dtype for parameter in model.parameters()), torch.float32)
 
 
-def _known_as_global(layer: nn.Module) -> str | None:
+def _known_as_inexact(layer: nn.Module) -> str | None:
     kind = type(layer).__name__
     if not type(layer).__module__.startswith("torch_geometric."):
         return None
     if kind == "LayerNorm" and getattr(layer, "mode", None) == "graph":
         return "LayerNorm(mode='graph')"
-    return kind if kind in GLOBAL_LAYERS else None
+    if kind == "APPNP" and layer.dropout:
+        return "APPNP(dropout)"
+    return kind if kind in INEXACT_LAYERS else None
 
 
 def _refuse(where: str, got: str, findings: Findings) -> None:
