@@ -10,7 +10,7 @@ from scipy import sparse
 
 from workbench.graph import Graph, SparseRows
 from workbench.graph.display import degree_bin, degree_histogram
-from workbench.testing.graphs import NAMED, karate
+from workbench.testing.graphs import NAMED, karate, path
 
 
 class Checker(HTMLParser):
@@ -71,3 +71,12 @@ def test_statistics_are_told_with_their_meaning() -> None:
 def test_degrees_are_binned_by_doublings() -> None:
     assert degree_histogram(np.array([0, 1, 2, 3, 4, 7, 8, 0])).tolist() == [2, 1, 2, 2, 1]
     assert [degree_bin(i) for i in range(5)] == ["0", "1", "2–3", "4–7", "8–15"]
+
+
+def test_targets_are_not_called_classes() -> None:
+    numbers = path(4).with_data(y=[0.5, 1.0, 2.0, 3.0])
+    labels = path(4).with_data(y=[[0.0, 1.0]] * 4)
+    assert "1 target)" in repr(numbers)
+    assert "2 targets)" in repr(labels)
+    assert "2 targets" not in repr(path(4))
+    assert "targets of y" in labels._repr_html_()

@@ -192,6 +192,15 @@ def test_a_split_without_edges_is_a_remark_and_not_measured(new_folder: NewFolde
     assert set(run.told("epoch_finished")[-1]["metrics"]) == {"test_auc", "test_mrr"}
 
 
+def test_a_decoder_that_cannot_tell_directions_is_a_remark_on_a_directed_graph() -> None:
+    both_ways = graphs.random(40, 120)
+    source, destination = both_ways.edge_index()
+    one_way = Graph.from_edge_index(both_ways.edge_index()[:, source < destination], 40, x=both_ways.x)
+    for graph, decoder, wanted in ((both_ways, "dot", 0), (one_way, "dot", 1), (one_way, "bilinear", 0)):
+        resolved = resolve(graph, "sage", "mini_batch", **SAMPLED, decoder=decoder)
+        assert [finding.where for finding in resolved.warnings].count("decoder") == wanted
+
+
 def test_a_graph_needs_no_labels_and_no_split_of_nodes(new_folder: NewFolder) -> None:
     graph = graphs.random(40, 120).with_data(
         y=None, train_nodes=None, val_nodes=None, test_nodes=None, num_classes=None

@@ -56,7 +56,9 @@ def _check_pyg(data: Any, subject: str) -> None:
         fix = "pass data.to_homogeneous(), whose node and edge types become columns"
         findings.add("data", "a homogeneous torch_geometric.data.Data", kind, fix)
     elif not hasattr(data, "edge_index"):
-        fix = "pass dataset[0]" if hasattr(data, "__getitem__") else "pass a Data object, or use Graph.from_edge_index"
+        fix = "pass a Data object, or use Graph.from_edge_index"
+        if hasattr(data, "__getitem__"):
+            fix = "pass dataset[0], or all its graphs to Graph.from_pyg_list"
         findings.add("data", "a torch_geometric.data.Data", kind, fix)
     elif data.edge_index is None and getattr(data, "adj_t", None) is None:
         findings.add("data.edge_index", "the edges, (2, m)", "None", "set data.edge_index")

@@ -23,8 +23,15 @@ def graph_text(graph: Graph) -> str:
     if graph.num_features:
         parts.append(f"{graph.num_features:,} features")
     if graph.num_classes:
-        parts.append(f"{graph.num_classes:,} classes")
+        parts.append(f"{graph.num_classes:,} {_columns(graph)}")
     return f"Graph({graph.name!r}: {', '.join(parts)})"
+
+
+def _columns(graph: Graph) -> str:
+    """Say what ``num_classes`` counts: classes of labels, or columns of targets."""
+    if graph.y is None or graph.y.ndim == 1:
+        return "classes"
+    return "target" if graph.y.shape[1] == 1 else "targets"
 
 
 def graph_html(graph: Graph) -> str:
@@ -33,7 +40,7 @@ def graph_html(graph: Graph) -> str:
         ("nodes", f"{graph.num_nodes:,}", "number of nodes"),
         ("edges", f"{graph.num_edges:,}", "directed edges: an undirected edge counts twice"),
         ("features", _features(graph), "x: one row a node"),
-        ("classes", f"{graph.num_classes:,}" if graph.num_classes else "no labels", "classes of the labels y"),
+        (_columns(graph), f"{graph.num_classes:,}" if graph.num_classes else "no labels", f"{_columns(graph)} of y"),
         ("train / val / test", _splits(graph), "nodes of the three splits"),
     ]
     for title, columns in (("node data", graph.node_data), ("edge data", graph.edge_data)):

@@ -215,10 +215,12 @@ class Graph:
     @property
     def num_classes(self) -> int:
         """Classes of the labels (columns of the targets), 0 without labels."""
+        if self.y is not None and self.y.ndim == 2:
+            return int(self.y.shape[1])  # whatever labels there were before
         if self.class_count is not None:
             return self.class_count
-        if self.y is None or self.y.ndim == 2:
-            return 0 if self.y is None else self.y.shape[1]
+        if self.y is None:
+            return 0
         return int(self._cached("num_classes", lambda: self.y.max(initial=-1) + 1))
 
     @property

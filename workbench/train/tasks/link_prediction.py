@@ -70,6 +70,9 @@ class LinkPrediction(Task):
         if not split.train_pairs.shape[1]:
             fix = "use a graph with edges between different nodes, or smaller shares for validation and test"
             findings.add("edges", "at least one edge to train on", "none", fix)
+        if self.decoder == "dot" and not split.symmetric:
+            got = "a directed graph: a dot product scores both directions of a pair alike"
+            findings.add("decoder", "one that tells directions apart", got, "pass decoder='bilinear'", "warning")
         for name, pairs in (("validation", split.val_pairs), ("test", split.test_pairs)):
             if not pairs.shape[1]:
                 fix = f"a larger share, or a column {MASKS[1]} or {MASKS[2]} in edge_data"
