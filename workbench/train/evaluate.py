@@ -44,7 +44,7 @@ def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
     with engine.recorder.span(Phase.EVALUATE), _inference(engine.module, context.transport):
         rows = engine.inference.run(engine.module, _checked(_all_of_it if keep_outputs else task.summarise, engine))
         summaries = task.summarise(rows) if keep_outputs else rows
-        metrics = task.metrics(summaries, context.graph, engine.module)
+        metrics = task.metrics(summaries, context.graph, engine.module, context.transport)
     elapsed_s = time.perf_counter() - started_s
     return Evaluation(metrics=metrics, elapsed_s=elapsed_s, outputs=rows if keep_outputs else None)
 

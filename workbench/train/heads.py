@@ -82,8 +82,12 @@ class Decoded(nn.Module):
 
 
 def score_pairs(module: nn.Module, source: Tensor, destination: Tensor) -> Tensor:
-    """Return the score (p,) of pairs from the embeddings (p, width) of their ends: by the decoder, or a dot product."""
+    """Return scores (...) of pairs from the embeddings (..., width) of their ends: by the decoder, or a dot product.
+
+    The two are broadcast against each other.
+    """
     if isinstance(module, Decoded):
         source = source.to(module.weight.device) @ module.weight
         destination = destination.to(module.weight.device)
-    return (source * destination).sum(dim=1)
+    scores: Tensor = torch.einsum("...w,...w->...", source, destination)
+    return scores

@@ -19,6 +19,7 @@ from workbench.core.registry import Registry
 if TYPE_CHECKING:
     from workbench.gather import Batch
     from workbench.graph import Graph
+    from workbench.train.transport import Transport
 
 Unit = Literal["node", "edge", "graph"]
 
@@ -120,7 +121,7 @@ class Task(Params):
         """Return every metric of rows by name, :attr:`metric` first."""
         return {self.metric: self.measure(summaries, targets)}
 
-    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module) -> Mapping[str, float]:
+    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module, transport: Transport) -> Mapping[str, float]:
         """Return ``{"val_<metric>": ..., "test_<metric>": ...}``; a split without a known target is left out.
 
         Parameters
@@ -131,6 +132,8 @@ class Task(Params):
             The whole graph, targets included.
         module : Module
             The module that trained, in evaluation mode.
+        transport : Transport
+            To the other ranks: all of them call this, and may share the work.
         """
         found: dict[str, float] = {}
         for split in ("val", "test"):

@@ -21,6 +21,7 @@ from workbench.train.task import TASKS, Task, Unit
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
+    from workbench.train.transport import Transport
 
 
 @TASKS.register("graph_classification")
@@ -91,7 +92,7 @@ class GraphClassification(Task):
     def measure(self, summaries: Tensor, targets: Tensor) -> float:
         return (summaries == targets).to(torch.float64).mean().item()
 
-    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module) -> Mapping[str, float]:
+    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module, transport: Transport) -> Mapping[str, float]:
         found, measured = graph_set(graph), dict[str, float]()
         assert found.y is not None, "checked at launch"
         for split, graphs in (("val", found.val_graphs), ("test", found.test_graphs)):

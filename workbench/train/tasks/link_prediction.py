@@ -24,6 +24,7 @@ from workbench.train.task import TASKS, Reading, Task, Unit
 if TYPE_CHECKING:
     from workbench.gather import Batch
     from workbench.graph import Graph
+    from workbench.train.transport import Transport
 
 _EVALUATION = {"val": 0xE7A1, "test": 0xE7A2}  # the streams of their negatives
 _VALUES_AT_A_TIME = 1 << 23  # of embeddings, when pairs are scored
@@ -116,33 +117,51 @@ class LinkPrediction(Task):
         scores, is_positive = summaries.double().numpy(), targets.numpy() > 0
         return auc(scores[is_positive], scores[~is_positive])
 
-    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module) -> Mapping[str, float]:
+    def metrics(self, summaries: Tensor, graph: Graph, module: nn.Module, transport: Transport) -> Mapping[str, float]:
         split, found = split_of(self, graph), dict[str, float]()
         for name, pairs in (("val", split.val_pairs), ("test", split.test_pairs)):
-            positive, negative, there = self._scores(summaries, module, split, pairs, _EVALUATION[name])
+            scores = self._scores(summaries, module, split, pairs, _EVALUATION[name], transport)
+            there = ~np.isnan(scores[:, 1:])
             if there.any():
-                found[f"{name}_auc"] = auc(positive, negative[there])
-                found[f"{name}_mrr"] = mean_reciprocal_rank(positive, negative, there)
+                found[f"{name}_auc"] = auc(scores[:, 0], scores[:, 1:][there])
+                found[f"{name}_mrr"] = mean_reciprocal_rank(scores[:, 0], scores[:, 1:], there)
         return found
 
     def _scores(
-        self, rows: Tensor, module: nn.Module, split: LinkSplit, pairs: NDArray[np.int64], stream: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Return scores of pairs (k,) and of their fixed negatives (k, q), and which of these exist."""
-        count, ids = self.num_eval_negatives, np.arange(pairs.shape[1])
+        self,
+        rows: Tensor,
+        module: nn.Module,
+        split: LinkSplit,
+        pairs: NDArray[np.int64],
+        stream: int,
+        transport: Transport,
+    ) -> NDArray[np.floating[Any]]:
+        """Return the scores of pairs, and behind each those of its fixed negatives (k, 1 + q), NaN where none exists.
+
+        Every rank scores its share.
+        """
+        if not pairs.shape[1]:
+            return np.empty((0, 1 + self.num_eval_negatives))
+        bounds = np.linspace(0, pairs.shape[1], transport.world_size + 1).astype(np.int64)
+        ids = np.arange(bounds[transport.rank], bounds[transport.rank + 1])
         key = (self.split_rng_seed, stream)
-        source, destination = oriented(split, pairs, ids, key)
-        drawn = negatives(split, source, ids, count, key)
-        candidates = torch.from_numpy(np.concatenate([destination[:, None], drawn.clip(min=0)], axis=1))
-        sources, scores = torch.from_numpy(source), [torch.empty(0, count + 1)]
-        step = max(1, _VALUES_AT_A_TIME // ((count + 1) * max(rows.shape[1], 1)))
-        for begin in range(0, len(source), step):
-            part = candidates[begin : begin + step]
-            start = sources[begin : begin + step, None].expand_as(part)
-            found = score_pairs(module, rows[start.reshape(-1)], rows[part.reshape(-1)])
-            scores.append(found.cpu().view(part.shape))
-        table = torch.cat([part.double() for part in scores]).numpy()
-        return table[:, 0], table[:, 1:], drawn != NO_NODE
+        source, destination = oriented(split, pairs[:, ids], ids, key)
+        drawn = negatives(split, source, ids, self.num_eval_negatives, key)
+        candidates = np.concatenate([destination[:, None], drawn], axis=1)
+        own = score_candidates(module, rows, torch.from_numpy(source), torch.from_numpy(candidates))
+        return torch.cat(transport.all_gather(own, np.diff(bounds).tolist(), kind="evaluate")).numpy()
+
+
+def score_candidates(module: nn.Module, rows: Tensor, source: Tensor, candidates: Tensor) -> Tensor:
+    """Return the score of each source (k,) with each of its candidates (k, c), NaN where a candidate is ``NO_NODE``."""
+    scores = rows.new_empty(candidates.shape)
+    step = max(1, _VALUES_AT_A_TIME // (max(rows.shape[1], 1) * candidates.shape[1]))
+    for begin in range(0, len(source), step):
+        ids = candidates[begin : begin + step]
+        ends = rows.index_select(0, ids.clamp(min=0).reshape(-1)).view(*ids.shape, -1)
+        found = score_pairs(module, rows[source[begin : begin + step], None], ends)
+        scores[begin : begin + step] = found.cpu().masked_fill(ids == NO_NODE, torch.nan)
+    return scores
 
 
 def split_of(task: LinkPrediction, graph: Graph) -> LinkSplit:
