@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import workbench as wb
 from workbench.core.events import of_kind
 from workbench.dashboard import Dashboard
 from workbench.testing.rank_context import train_here
-from workbench.testing.runs import PATIENCE_S, has_no_gap
+from workbench.testing.runs import PATIENCE_S, has_no_gap, losses, rank_pid, step_of, wait_for
 from workbench.train import resolve
 
 pytestmark = pytest.mark.slow
@@ -36,3 +38,20 @@ def test_two_ranks_with_a_part_each_give_what_one_gives(session: wb.Session, gra
     rows = {row["kind"]: row for row in dashboard.view()["traffic"]["rows"]}
     assert rows["halo_forward"]["total_bytes"] == rows["halo_backward"]["total_bytes"] == EPOCHS * halo_bytes
     assert rows["halo_forward"]["name"] == "Halo exchange, forward"
+
+
+def test_a_rank_killed_between_exchanges_restarts_and_the_result_is_the_same(
+    session: wb.Session, graph: wb.Graph
+) -> None:
+    words = {"partition": "metis", "trainers": 2, "epochs": 40, "hidden_channels": WIDTH, "lr": 0.02}
+    undisturbed = session.launch(graph, "sage", "halo_exchange", **words).wait(PATIENCE_S)
+    run = session.launch(graph, "sage", "halo_exchange", **words)
+    wait_for(lambda: step_of(run) > 10, "some steps")
+    os.kill(rank_pid(run, 1), signal.SIGKILL)
+    run.wait(PATIENCE_S)
+    failed = next(of_kind(run.events, "rank_failed"))
+    assert (failed.rank, failed.data["part"]) == (1, 1)
+    assert losses(run) == losses(undisturbed)
+    assert run.history[["train_loss", "bytes_halo_forward"]].equals(
+        undisturbed.history[["train_loss", "bytes_halo_forward"]]
+    )

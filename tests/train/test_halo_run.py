@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from torch_geometric.nn import BatchNorm, GCNConv, GraphNorm, SAGEConv
 
 from tests.train.halo_runs import by_hand, mixed_graph, on_parts, on_the_whole_graph
 from tests.train.test_resume import control_at
-from workbench.core.errors import InputError
+from workbench.core.errors import InputError, RunError
 from workbench.graph import Graph
 from workbench.models import MODELS
 from workbench.partition import partition
@@ -136,6 +137,23 @@ def test_a_run_equals_full_graph_dropout_included(trainers: int, new_folder: New
         spans = [span for span in step["spans"] if span[0] in ("forward", "exchange", "backward")]
         assert all(a[1] + a[2] <= b[1] + 1e-6 for a, b in itertools.pairwise(spans))
         assert any(span[0] == "exchange" for span in spans) == (trainers > 1)
+
+
+def test_ranks_of_one_row_and_of_none_take_part_in_batch_statistics(new_folder: NewFolder) -> None:
+    words: dict[str, Any] = {"epochs": 3, "lr": 0.05, "optimizer": "sgd"}  # Adam makes of rounding in zeros a step
+    parts = by_hand(GRAPH, [1, *[0] * 20, *[3] * (GRAPH.num_nodes - 21)], 4)
+    whole = train_here(resolve(GRAPH, Normed(), "full_graph", **words), new_folder())
+    run = train_here(resolve(GRAPH, Normed(), "halo_exchange", partition=parts, trainers=4, **words), new_folder())
+    assert run.losses == pytest.approx(whole.losses, rel=1e-4)
+    assert predictions(run) == pytest.approx(predictions(whole), abs=1e-4)
+    assert [step["num_nodes"] for step in run.told("step_finished", rank=2)] == [0, 0, 0]
+
+
+def test_parts_of_another_number_of_ranks_are_refused(new_folder: NewFolder) -> None:
+    resolved = resolve(GRAPH, "sage", "halo_exchange", partition="random", trainers=2, epochs=1, hidden_channels=4)
+    fewer = dataclasses.replace(resolved, config=dataclasses.replace(resolved.config, trainers=1))
+    with pytest.raises(RunError, match="one rank for each of 2 parts; got 1"):
+        train_here(fewer, new_folder())
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(new_folder: NewFolder) -> None:

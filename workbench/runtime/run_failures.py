@@ -120,7 +120,8 @@ def _fail(state: RunState, signal: Signal, failures: tuple[Failure, ...]) -> Res
 
 def _after_failure(state: RunState, signal: Signal) -> Result:
     failure = _first_cause(state.failures)
-    fields = {name: getattr(failure, name) for name in ("host", "part", "cause", "traceback", "log_tail")}
+    fields = {name: getattr(failure, name) for name in ("host", "cause", "traceback", "log_tail")}
+    fields["part"] = state.parts.get(failure.rank)
     told = dataclasses.replace(state.publish(signal, "rank_failed", **fields), rank=failure.rank)
     is_forgiven = failure.kind in _RESTARTABLE and state.restarts < state.limits.max_restarts
     if failure.kind == "memory" and state.memory_restarts == 0 and state.limits.max_restarts:

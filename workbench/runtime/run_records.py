@@ -50,7 +50,6 @@ class Failure:
     kind: FailureKind
     cause: str
     host: str = ""
-    part: int | None = None
     traceback: str = ""
     log_tail: str = ""
 
@@ -236,6 +235,7 @@ class RunState:
 
     A checkpoint counts (``resume_step``) when every rank has told the steps before it (``told_steps``): what a rank
     that was killed had not told yet is then told again by its successor. Until then it waits in ``saved_steps``.
+    ``parts`` holds the part of the graph that a rank owns, for ranks that own one.
     """
 
     world_size: int
@@ -247,6 +247,7 @@ class RunState:
     hosts: tuple[Host, ...] = ()
     live: frozenset[int] = frozenset()
     ready: frozenset[int] = frozenset()
+    parts: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     reports: tuple[RankReported, ...] = ()
     failures: tuple[Failure, ...] = ()
     failing: bool = False

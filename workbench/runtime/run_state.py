@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from workbench.core.control import CONTROL_KINDS
@@ -120,6 +121,8 @@ def _count_checkpoints(state: RunState) -> RunState:
 
 def _ready(state: RunState, signal: RankTold, event: Publish) -> Result:
     state = state.with_(ready=state.ready | {signal.rank})
+    if (part := signal.data.get("part")) is not None:
+        state = state.with_(parts=MappingProxyType({**state.parts, signal.rank: part}))
     is_ending = state.killed or state.stopping
     if len(state.ready) < state.world_size or state.status is not Status.STARTING or is_ending:
         return state, (event,)

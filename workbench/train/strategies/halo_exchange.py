@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from workbench.core.errors import Findings
+from workbench.core.errors import Findings, RunError
 from workbench.core.params import param
 from workbench.core.registry import Registry
 from workbench.partition import PARTITIONERS
@@ -67,6 +67,11 @@ class _HaloRun:
         self._num_epochs = context.config.epochs
         dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         part = open_local_part(strategy.partition[FOLDER], context.rank)
+        if part.num_parts != context.world_size:
+            raise RunError(
+                f"halo_exchange: expected one rank for each of {part.num_parts} parts; got {context.world_size} ranks. "
+                f"Fix: launch again with trainers={context.world_size}"
+            )
         self.node_ids = part.inner_nodes.copy()  # whose rows its model gives
         self._runner = PartRunner(part, context.transport, context.device, dtype, job.recorder)
         self.inference = PartInference(self._runner, context.transport)
