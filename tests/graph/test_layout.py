@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.core.errors import Cancelled
-from workbench.graph import Graph, layout
+from workbench.graph import Graph, datasets, layout, layout_sketch
 from workbench.graph import layout as layout_function
 from workbench.graph.symmetric import symmetric_topology
 
@@ -111,6 +112,55 @@ def test_progress_grows_to_one_and_cancel_stops(tmp_path, monkeypatch: pytest.Mo
     cancel = threading.Event()
     with pytest.raises(Cancelled):
         layout_module.compute_layout(graph, progress=lambda fraction, text: cancel.set(), cancel=cancel)
+
+
+def test_a_large_graph_is_sketched_first_and_the_layout_keeps_what_the_sketch_showed(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    graph = nx.disjoint_union_all([nx.grid_2d_graph(40, 45), *[nx.path_graph(4)] * 10])
+    graph = from_networkx(graph)
+    assert layout_module.lay_out_roughly(graph) is None, "it is laid out in the same time"
+    monkeypatch.setattr(layout_module, "SKETCH_FROM", 1000)
+    monkeypatch.setattr(layout_sketch, "NUM_REGIONS", 100)
+    rough = layout_module.lay_out_roughly(graph)
+    assert_in_unit_square(rough.positions, 1840)
+    assert np.array_equal(rough.positions, layout_module.lay_out_roughly(graph).positions)
+    assert (rough.num_small_components, rough.num_small_nodes) == (10, 40)
+    made = layout_module.lay_out(graph)
+    assert np.array_equal(rough.positions[1800:], made.positions[1800:]), "the strip stays"
+    for axis in range(2):
+        assert np.corrcoef(rough.positions[:1800, axis], made.positions[:1800, axis])[0, 1] > 0.6
+    source, destination = graph.edge_index()
+    for positions in (rough.positions, made.positions):
+        length = np.linalg.norm(positions[source] - positions[destination], axis=1)
+        strangers = np.linalg.norm(positions[source] - positions[np.random.default_rng(0).permutation(source)], axis=1)
+        assert np.median(length) < 0.6 * np.median(strangers)
+    kept = layout_module.lay_out_roughly(graph)
+    assert np.array_equal(kept.positions, made.positions), "what is kept is better than a sketch"
+
+
+def test_laying_out_leaves_the_interpreter_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel answers while it lays out: no step holds the interpreter's lock for long."""
+    graph = datasets.load("rmat", num_nodes=2**17, num_edges=400_000)
+    layout_module.compute_layout(datasets.load("rmat"))  # compiles
+    waits: list[float] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        last = time.perf_counter()
+        while not done.wait(0.001):
+            now = time.perf_counter()
+            waits.append(now - last)
+            last = now
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    layout_module.compute_layout(graph)
+    done.set()
+    watcher.join()
+    assert len(waits) > 100
+    assert sum(wait for wait in waits if wait > 0.1) < 0.3 * sum(waits)
 
 
 def test_symmetric_topology_adds_weights_of_both_directions() -> None:

@@ -1,67 +1,47 @@
 """Where to draw the nodes of a graph: deterministic, of any size, kept on disk.
 
 The large components are laid out in levels: a hierarchy of ever coarser graphs is built, the coarsest is drawn by
-forces from a random start, and each finer level starts where its clusters lie. Small components stand in a strip
-below. Coordinates are in [0, 1], y upwards.
+forces, and each finer level starts where its clusters lie. Of a large graph there is a sketch first, after a second or
+two, and the layout starts from it and keeps its orientation. Small components stand in a strip below. Coordinates are
+in [0, 1], y upwards.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from workbench.core.cancel import CancelSignal
 from workbench.core.errors import Cancelled
 from workbench.core.home import home_folder
 from workbench.core.rng import generator
 from workbench.graph.layout_forces import refine
+from workbench.graph.layout_frame import Frame, GraphLayout, fit
 from workbench.graph.layout_levels import Level, build_levels
-from workbench.graph.layout_strip import pack_components
+from workbench.graph.layout_sketch import sketch
 from workbench.graph.symmetric import symmetric_topology
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Graph
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_COARSEST = 64
-MAX_LARGE_COMPONENTS = 12
-MARGIN = 0.02
-STRIP_LABEL = 0.045  # room for a line of text above the strip
+SKETCH_FROM = 100_000  # nodes; a smaller graph is laid out as soon as sketched
 PROGRESS_SHARE_OF_LEVELS = 0.2
 
 ProgressCallback = Callable[[float, str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GraphLayout:
-    """Positions of all nodes, and where the strip of small components is.
-
-    Parameters
-    ----------
-    positions : float32 (n, 2)
-        In [0, 1], y upwards.
-    strip_y : float
-        Everything below belongs to the strip of small components; 0 where there is none.
-    num_small_components, num_small_nodes : int
-        What the strip holds.
-    """
-
-    positions: np.ndarray
-    strip_y: float
-    num_small_components: int
-    num_small_nodes: int
+Topology = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def layout(
@@ -105,6 +85,22 @@ def lay_out(
     return cached
 
 
+def lay_out_roughly(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
+    """Return the layout of a large graph if it is kept, else the sketch from which it starts: a million nodes in 2 s.
+
+    None for a graph of which there is no sketch, since it is laid out in the same time.
+    """
+    if graph.num_nodes < SKETCH_FROM:
+        return None
+    kept = _read(_cache_path(graph, rng_seed), graph.num_nodes)
+    if kept is not None:
+        return kept
+    frame, topology = _prepared(graph)
+    if frame.num_large < SKETCH_FROM:
+        return None
+    return frame.with_positions(_sketched(frame, topology, rng_seed))
+
+
 def compute_layout(
     graph: Graph,
     rng_seed: int = 0,
@@ -113,60 +109,82 @@ def compute_layout(
     cancel: CancelSignal | None = None,
 ) -> GraphLayout:
     """Compute a layout without looking at the cache; O((n + m) log n)."""
-    num_nodes = graph.num_nodes
+    tick = _Ticker(progress, cancel)
+    frame, topology = _prepared(graph)
+    positions, rough = frame.start(), None
+    if frame.num_large >= SKETCH_FROM:
+        tick.tell(0.0)
+        rough = _sketched(frame, topology, rng_seed)[frame.is_large]
+    if frame.num_large:
+        positions[frame.is_large] = fit(_by_forces(topology, rng_seed, tick, rough), frame.bottom, rough)
+    return frame.with_positions(positions)
+
+
+def _prepared(graph: Graph) -> tuple[Frame, Topology]:
+    """Return the frame, and the symmetric topology of what is placed by forces."""
     starts, adjacent, weights = symmetric_topology(graph)
     if weights is None:
         weights = np.ones(len(adjacent), dtype=np.float32)
-    matrix = sparse.csr_array((weights.astype(np.float32), adjacent, starts), shape=(num_nodes, num_nodes))
-    _, component = csgraph.connected_components(matrix, directed=False)
-    is_large = _large_components(np.bincount(component, minlength=1))[component] if num_nodes else np.zeros(0, bool)
-    num_large, num_small = int(is_large.sum()), int((~is_large).sum())
-    strip_y = (min(0.6, 0.14 + 0.5 * num_small / num_nodes) if num_small else 0.0) if num_large else 1.0
-    positions = np.full((num_nodes, 2), 0.5)
-    if num_large:
-        matrix = matrix[is_large][:, is_large] if num_small else matrix
-        placed = _by_forces(matrix, rng_seed, progress, cancel)
-        positions[is_large] = _fit(placed, strip_y + MARGIN)
-    num_components = 0
-    if num_small:
-        small = np.unique(component[~is_large], return_inverse=True)[1]
-        num_components = int(small.max()) + 1
-        height = (strip_y - STRIP_LABEL if num_large else 1.0) - 2 * MARGIN
-        packed = pack_components(small, np.diff(starts)[~is_large], 1 - 2 * MARGIN, height)
-        positions[~is_large] = packed + MARGIN
-    return GraphLayout(
-        positions=np.clip(positions, 0, 1).astype(np.float32),
-        strip_y=strip_y if num_large else 0.0,
-        num_small_components=num_components if num_large else 0,
-        num_small_nodes=num_small if num_large else 0,
-    )
+    frame = Frame.of(starts, adjacent)
+    topology = (starts, adjacent, weights.astype(np.float32))
+    return frame, _kept(*topology, frame.is_large) if frame.num_small else topology
 
 
-def _large_components(sizes: np.ndarray) -> np.ndarray:
-    """Say which components forces should place: those not much smaller than the largest, if they are few."""
-    is_large = (sizes >= 0.1 * sizes.max()) & (sizes >= 10)
-    return is_large if is_large.sum() <= MAX_LARGE_COMPONENTS else np.zeros(len(sizes), dtype=np.bool_)
+def _sketched(frame: Frame, topology: Topology, rng_seed: int) -> np.ndarray:
+    """Return positions of all nodes, those placed by forces as in a sketch."""
+    positions = frame.start()
+    rough = sketch(*topology[:2], lambda quotient: _by_forces(_parts(quotient), rng_seed, None, None), rng_seed)
+    positions[frame.is_large] = fit(rough, frame.bottom)
+    return positions
+
+
+def _kept(starts: np.ndarray, adjacent: np.ndarray, weights: np.ndarray, is_kept: np.ndarray) -> Topology:
+    """Return the topology of some whole components."""
+    degrees = np.diff(starts)
+    number = np.cumsum(is_kept) - 1
+    of_edges = np.repeat(is_kept, degrees)
+    kept_starts = np.concatenate([[0], np.cumsum(degrees[is_kept])])
+    return kept_starts, number.astype(adjacent.dtype)[adjacent[of_edges]], weights[of_edges]
+
+
+def _parts(matrix: sparse.csr_array) -> Topology:
+    return matrix.indptr, matrix.indices, matrix.data
 
 
 def _by_forces(
-    matrix: sparse.csr_array, rng_seed: int, progress: ProgressCallback | None, cancel: CancelSignal | None
+    topology: Topology,
+    rng_seed: int,
+    tick: _Ticker | None,
+    rough: np.ndarray | None,
 ) -> np.ndarray:
-    tick = _Ticker(progress, cancel)
-    matrix.sort_indices()
-    topology = (matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
-    levels = build_levels(*topology, max_coarsest=MAX_COARSEST, rng_seed=rng_seed)
+    """Place the nodes of a symmetric weighted graph, from a random start or from a sketch of it."""
+    tick = tick or _Ticker(None, None)
+    starts, adjacent, weights = topology
+    levels = build_levels(
+        starts.astype(np.int64), adjacent, weights, max_coarsest=MAX_COARSEST, rng_seed=rng_seed, tick=tick.check
+    )
     tick.plan([level.num_nodes * _num_rounds(level) for level in levels])
     positions = np.zeros((0, 2))
     for depth in range(len(levels) - 1, -1, -1):
         level = levels[depth]
         jitter = generator(rng_seed, depth, 1).random((level.num_nodes, 2)) - 0.5
         if depth == len(levels) - 1:
-            start, heat = jitter * np.sqrt(level.num_nodes), np.sqrt(level.num_nodes) / 10
+            spread = jitter if rough is None else 0.1 * jitter + _means(levels, rough) - 0.5
+            size = np.sqrt(level.num_nodes)
+            start, heat = spread * size, size / (10 if rough is None else 30)
         else:
             growth = np.sqrt(level.num_nodes / len(positions))
             start, heat = positions[level.parent] * growth + jitter, 1.0
         tick.weight = level.num_nodes
         positions = refine(level, start, _num_rounds(level), heat, tick)
+    return positions
+
+
+def _means(levels: list[Level], positions: np.ndarray) -> np.ndarray:
+    """Return where the nodes of the coarsest level lie, given where those of the finest do."""
+    for level, coarser in itertools.pairwise(levels):
+        sums = [np.bincount(level.parent, level.mass * axis, minlength=coarser.num_nodes) for axis in positions.T]
+        positions = np.stack(sums, axis=1) / coarser.mass[:, None]
     return positions
 
 
@@ -187,36 +205,21 @@ class _Ticker:
 
     def plan(self, costs: list[int]) -> None:
         self.total = max(1, sum(costs))
-        self._tell(PROGRESS_SHARE_OF_LEVELS)
+        self.tell(PROGRESS_SHARE_OF_LEVELS)
 
     def __call__(self) -> None:
         self.done += self.weight
-        self._tell(PROGRESS_SHARE_OF_LEVELS + (1 - PROGRESS_SHARE_OF_LEVELS) * self.done / self.total)
+        self.tell(PROGRESS_SHARE_OF_LEVELS + (1 - PROGRESS_SHARE_OF_LEVELS) * self.done / self.total)
 
-    def _tell(self, fraction: float) -> None:
+    def check(self) -> None:
         if self.cancel is not None and self.cancel.is_set():
             raise Cancelled("the layout was cancelled")
+
+    def tell(self, fraction: float) -> None:
+        self.check()
         if self.progress is not None and fraction - self.told >= 0.01:
             self.told = fraction
             self.progress(fraction, "laying out the graph")
-
-
-def _fit(positions: np.ndarray, bottom: float) -> np.ndarray:
-    """Turn the longer axis level, draw in the outskirts, and fill the box above `bottom`."""
-    centred = positions.astype(np.float64) - np.median(positions, axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    axes = axes[:, ::-1] * np.where(axes[:, ::-1].sum(axis=0) < 0, -1.0, 1.0)
-    turned = centred @ axes
-    radius = np.hypot(*turned.T)
-    limit = max(float(np.quantile(radius, 0.97)), 1e-9)
-    beyond = np.maximum(radius / limit, 1.0)
-    turned *= np.where(beyond > 1, (1 + 0.6 * np.log(beyond)) / beyond, 1.0)[:, None]
-    low, high = turned.min(axis=0), turned.max(axis=0)
-    box = np.array([1 - 2 * MARGIN, 1 - MARGIN - bottom])
-    stretch = box / np.maximum(high - low, 1e-9)
-    stretch = np.minimum(stretch, 1.3 * stretch.min())  # fill the box, within reason
-    fitted: np.ndarray = (turned - (low + high) / 2) * stretch + np.array([0.5, bottom + box[1] / 2])
-    return fitted
 
 
 def _cache_path(graph: Graph, rng_seed: int) -> Path:

@@ -6,6 +6,7 @@ its leaves; nodes that stay alone join others that hang on the same neighbour (M
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +40,22 @@ class Level:
 
 
 def build_levels(
-    starts: np.ndarray, adjacent: np.ndarray, weights: np.ndarray, *, max_coarsest: int, rng_seed: int
+    starts: np.ndarray,
+    adjacent: np.ndarray,
+    weights: np.ndarray,
+    *,
+    max_coarsest: int,
+    rng_seed: int,
+    tick: Callable[[], None] = lambda: None,
 ) -> list[Level]:
-    """Coarsen until at most `max_coarsest` nodes are left, or nothing joins any more; finest level first."""
+    """Coarsen until at most `max_coarsest` nodes are left, or nothing joins any more; finest level first.
+
+    `tick` is called before every level and may raise.
+    """
     mass = np.ones(len(starts) - 1, dtype=np.float32)
     levels: list[Level] = []
     while len(mass) > max_coarsest:
+        tick()
         parent = _cluster(starts, adjacent, weights, generator(rng_seed, len(levels)))
         num_clusters = int(parent.max()) + 1
         if num_clusters > MIN_SHRINKAGE * len(mass):
