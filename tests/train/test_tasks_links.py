@@ -22,7 +22,7 @@ from workbench.gather.link_split import split_links
 from workbench.graph import Graph
 from workbench.testing import graphs
 from workbench.testing.rank_context import LocalRun, train_here
-from workbench.train import TASKS, ResolvedRun, resolve
+from workbench.train import TASKS, ResolvedRun, exact, resolve
 from workbench.train.build import load_trained
 from workbench.train.heads import Decoded
 from workbench.train.ranking import auc, mean_reciprocal_rank
@@ -117,6 +117,22 @@ def test_embeddings_are_those_of_the_graph_without_held_out_edges(
     predictions = np.load(whole.folder / "predictions.npy")
     assert np.allclose(rows.numpy(), predictions, atol=1e-6)
     assert not np.allclose(seen.numpy(), predictions, atol=1e-3)
+
+
+def test_layer_by_layer_too_held_out_edges_are_not_seen(new_folder: NewFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, words = graphs.random(60, 200), {**SAMPLED, "trainers": 2, "decoder": "bilinear"}
+    at_once = train_here(resolve(graph, "gcn", "mini_batch", **words), new_folder())
+    monkeypatch.setattr(exact, "AT_ONCE_BYTES", 0)
+    by_layer = train_here(resolve(graph, "gcn", "mini_batch", **words), new_folder())
+    assert (
+        by_layer.told("epoch_finished")[-1]["bytes"]["evaluate"]
+        > at_once.told("epoch_finished")[-1]["bytes"]["evaluate"]
+    )
+    assert by_layer.losses == at_once.losses
+    rows = [np.load(run.folder / "predictions.npy") for run in (at_once, by_layer)]
+    assert np.allclose(*rows, atol=1e-6)
+    metrics = [run.told("epoch_finished")[-1]["metrics"] for run in (at_once, by_layer)]
+    assert metrics[0] == pytest.approx(metrics[1], abs=1e-3)
 
 
 @pytest.mark.parametrize("folds", [1, 2, 3, 100])

@@ -32,7 +32,7 @@ def pack_facts(graph: Graph) -> dict[str, Any]:
     pairs = graph.num_edges // 2
     edges = f"edges, {format_count(graph.num_edges)} directed" if symmetric else "directed edges"
     mean = graph.num_edges / graph.num_nodes
-    classes = f", {graph.num_classes} classes" if graph.num_classes else ""
+    classes = f", {graph.num_classes} classes" if _classes(graph) is not None else ""
     tiles = [
         [format_count(graph.num_nodes), "nodes", ""],
         [format_count(pairs if symmetric else graph.num_edges), *_split(edges)],
@@ -78,12 +78,26 @@ def pack_map(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
     train = np.zeros(graph.num_nodes, dtype=np.bool_)
     train[graph.train_nodes] = True
     return {
-        "positions": np.rint(placed.positions * 65535).astype(np.uint16),
+        **_places(placed),
         "edges": edges,
         "num_pairs": num_pairs,
         "sampled": len(edges) < num_pairs,
         "classes": _classes(graph),
         "train": np.packbits(train),
+        "is_sketch": False,
+    }
+
+
+def pack_sketch(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
+    """Return what :func:`pack_map` does of a rough layout, without edges, classes and training bits."""
+    none = np.zeros(0, dtype=np.uint32)
+    rest = {"edges": none, "num_pairs": graph.num_edges, "sampled": True, "classes": None, "train": none}
+    return {**_places(placed), **rest, "is_sketch": True}
+
+
+def _places(placed: GraphLayout) -> dict[str, Any]:
+    return {
+        "positions": np.rint(placed.positions * 65535).astype(np.uint16),
         "strip_y": placed.strip_y,
         "num_small_components": placed.num_small_components,
         "num_small_nodes": placed.num_small_nodes,
