@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.core.errors import Finding, Findings
+from workbench.graph.graph_set import GRAPH_IDS, check_graph_set
 from workbench.graph.inputs import counted
 from workbench.graph.node_data import SPLITS
 
@@ -36,6 +37,8 @@ def check_graph(graph: Graph) -> tuple[Finding, ...]:
     _check_features(graph, findings)
     _check_labels(graph, stats, findings)
     _check_splits(graph, findings)
+    if GRAPH_IDS in graph.node_data:
+        check_graph_set(graph, findings)
     gravity = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(findings.items, key=lambda finding: gravity[finding.severity]))
 
@@ -129,6 +132,7 @@ def _check_labels(graph: Graph, stats: GraphStats, findings: Findings) -> None:
         findings.add("y", "labels to learn", "none: node classification is not possible", fix, "warning")
         return
     if graph.y.ndim == 2:
+        _check_targets(graph, findings)
         return
     if stats.num_labelled < stats.num_nodes:
         bare = stats.num_nodes - stats.num_labelled
@@ -143,6 +147,26 @@ def _check_labels(graph: Graph, stats: GraphStats, findings: Findings) -> None:
             'prefer model="sage", which keeps a node apart from its neighbours, and compare with a model without edges'
         )
         findings.add("homophily", f"{LOW_HOMOPHILY} or more", got, fix, "info")
+
+
+def _check_targets(graph: Graph, findings: Findings) -> None:
+    """Note targets that are unknown, of a scale that is hard to learn, or the same in all training nodes."""
+    y = np.asarray(graph.y)
+    unknown = np.isnan(y)
+    if unknown.any():
+        got = f"{counted(int(unknown.sum()), 'value')} unknown ({unknown.mean():.1%})"
+        findings.add("y", "a target for every node", got, "nothing to do: they are left out of the loss", "info")
+    trained = y[graph.train_nodes]
+    largest = float(np.nanmax(np.abs(trained), initial=0.0))
+    if largest > LARGE_VALUE:
+        fix = "y = (y - np.nanmean(y, axis=0)) / np.nanstd(y, axis=0), then graph = graph.with_data(y=y)"
+        findings.add("y", f"values up to about {LARGE_VALUE:g}", f"up to {largest:.3g} in training", fix, "warning")
+    spread = np.nanmax(trained, axis=0, initial=-np.inf) - np.nanmin(trained, axis=0, initial=np.inf)
+    constant = np.flatnonzero(~(spread > 0))
+    if len(trained) and len(constant):
+        shown = ", ".join(map(str, constant[:4].tolist())) + (", ..." if len(constant) > 4 else "")
+        got = f"{counted(len(constant), 'column')} with one value or none: {shown}"
+        findings.add("y", "targets that differ among training nodes", got, "leave out those columns", "warning")
 
 
 def _check_splits(graph: Graph, findings: Findings) -> None:
