@@ -14,12 +14,15 @@ from torch_geometric.nn import (
     EdgeConv,
     GATConv,
     GATv2Conv,
+    GCN2Conv,
     GCNConv,
     GINConv,
     GraphConv,
     GraphNorm,
     JumpingKnowledge,
+    LGConv,
     MessagePassing,
+    MixHopConv,
     SAGEConv,
     SGConv,
     SSGConv,
@@ -103,6 +106,24 @@ class Branches(nn.Module):
         return result
 
 
+class Initial(nn.Module):
+    """Layers that read the first rows beside the last (GCNII)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.convs = nn.ModuleList(GCN2Conv(WIDTH, alpha=0.2, theta=0.5, layer=k + 1) for k in range(LAYERS))
+        self.head = nn.Linear(WIDTH, CLASSES)
+        self.double().eval()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        first = x
+        for conv in self.convs:
+            x = conv(x, first, edge_index).relu()
+        result: Tensor = self.head(x)
+        return result
+
+
 class Mean(nn.Module):
     """Subtracts the mean over all rows: no boundary can be exact for it."""
 
@@ -170,6 +191,9 @@ EXACT: dict[str, tuple[Callable[[], nn.Module], str]] = {  # name -> how it is m
     "ssgc": (lambda: Net(lambda: SSGConv(WIDTH, WIDTH, alpha=0.2, K=2)), "padded"),
     "appnp": (lambda: Net(lambda: APPNP(K=2, alpha=0.2)), "padded"),
     "tag": (lambda: Net(lambda: TAGConv(WIDTH, WIDTH, K=2), weighted=True), "padded"),
+    "mixhop": (lambda: Net(lambda: MixHopConv(WIDTH, WIDTH // 2, powers=[0, 2])), "padded"),
+    "lgconv": (lambda: Net(LGConv, weighted=True), "cut"),
+    "gcn2": (Initial, "cut"),
     "arma": (lambda: Net(lambda: ARMAConv(WIDTH, WIDTH, num_stacks=2, num_layers=2)), "padded"),
     "cheb": (lambda: Net(lambda: ChebConv(WIDTH, WIDTH, K=3), weighted=True), "padded"),
     "cheb_rw": (lambda: Net(lambda: ChebConv(WIDTH, WIDTH, K=2, normalization="rw")), "padded"),

@@ -1,4 +1,4 @@
-"""Layers that normalise as GCN does and then propagate several times in one call."""
+"""Layers that normalise as GCN does and then propagate, once or several times in one call."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
-from torch_geometric.nn import APPNP, ARMAConv, SGConv, SSGConv, TAGConv
+from torch_geometric.nn import APPNP, ARMAConv, GCN2Conv, LGConv, MixHopConv, SGConv, SSGConv, TAGConv
 
 from workbench.train.adapter import ADAPTERS, Adapter
 from workbench.train.adapters.gcn_norm import in_degree, inverse_root, loop_weight, normalised
 from workbench.train.call import Call
 
+_ALWAYS, _IF_ASKED = (SGConv, SSGConv, ARMAConv, MixHopConv), (APPNP, TAGConv, GCN2Conv, LGConv)
 _CACHES = ("_cached_x", "_cached_h", "_cached_edge_index")
 
 
 @ADAPTERS.register("propagate_k")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropagateK(Adapter):
-    """SGConv, SSGConv, APPNP, TAGConv and ARMAConv: ``D^-1/2 (A + I) D^-1/2`` (TAG, ARMA: without I), K times.
+    """SGConv, SSGConv, APPNP, MixHopConv, GCN2Conv: ``D^-1/2 (A + I) D^-1/2``; TAGConv, ARMAConv, LGConv: without I.
 
     APPNP with dropout on its edges is not of the family: it draws at every propagation.
     """
@@ -27,11 +28,9 @@ class PropagateK(Adapter):
     by_propagate: ClassVar[bool] = True
 
     def fits(self, layer: nn.Module) -> bool:
-        if type(layer) is APPNP:
-            return bool(layer.normalize) and not layer.dropout
-        if type(layer) is TAGConv:
-            return bool(layer.normalize)
-        return type(layer) in (SGConv, SSGConv, ARMAConv)
+        if type(layer) is APPNP and layer.dropout:
+            return False
+        return type(layer) in _ALWAYS or (type(layer) in _IF_ASKED and bool(layer.normalize))
 
     def key(self, layer: nn.Module) -> Hashable:
         return loop_weight(layer)
