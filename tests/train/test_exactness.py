@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import APPNP, LayerNorm, PairNorm, SAGEConv, global_mean_pool
+from torch_geometric.nn import APPNP, GPSConv, LayerNorm, PairNorm, SAGEConv, TopKPooling, global_mean_pool
 from torch_geometric.utils import dropout_edge
 
 from tests.train.halo_runs import mixed_graph
@@ -78,6 +78,11 @@ GLOBAL: dict[str, tuple[Callable[[], nn.Module], str]] = {
         lambda: Layers(lambda x, module: functional.batch_norm(x, None, None, training=True)),
         "model: what Layers.forward does between first (SAGEConv) and second (SAGEConv), in evaluation",
     ),
+    "pooling by rank": (
+        lambda: nn.ModuleDict({"pool": TopKPooling(WIDTH), "sum": SAGEConv(WIDTH, WIDTH, aggr="median")}),
+        "model.pool: TopKPooling ranks all nodes",
+    ),
+    "global attention": (lambda: Net(lambda: GPSConv(WIDTH, SAGEConv(WIDTH, WIDTH))), "model.convs.0: GPSConv attends"),
     "attention": (Attending, "model: attention (MultiheadAttention), in evaluation"),
     "degrees of its own": (INEXACT["degree_of_its_own"], "model: convs.0 (DegreeConv), in evaluation"),
     "edges turned": (lambda: EdgesTurned(lambda x, _: x), "model: first (SAGEConv): ValueError"),
@@ -102,7 +107,7 @@ def test_known_layers_are_all_named_at_once() -> None:
     assert "LayerNorm(mode='graph') takes mean and variance over all nodes" in told(module)[2]
 
 
-@pytest.mark.parametrize("name", ["gcn_weighted", "gat", "residual_batch_norm_gcn", "cheb", "branches"])
+@pytest.mark.parametrize("name", ["gcn_weighted", "gat", "residual_batch_norm_gcn", "cheb", "branches", "gcn2"])
 def test_what_is_exact_passes(name: str) -> None:
     assert told(EXACT[name][0]()) == []
 

@@ -25,7 +25,7 @@ from workbench.train.part_runner import PartRunner
 from workbench.train.partitioned import open_local_part
 from workbench.train.probe import same
 from workbench.train.thread_transport import run_in_threads
-from workbench.train.trace import Trace, between, first_difference
+from workbench.train.trace import Trace, between, first_difference, outer_parts
 from workbench.train.whole import whole_graph_inputs
 
 if TYPE_CHECKING:
@@ -34,12 +34,19 @@ if TYPE_CHECKING:
 
 INEXACT_LAYERS = {
     "APPNP(dropout)": "drops edges at every propagation: build it with dropout=0",
+    "ASAPooling": "ranks all nodes: leave it out",
+    "AttentionalAggregation": "attends to all nodes: leave it out",
+    "EdgePooling": "ranks all edges: leave it out",
+    "GPSConv": "attends to all nodes: use its local layer alone",
     "GraphNorm": "takes mean and variance over all nodes: use BatchNorm or LayerNorm",
     "GraphSizeNorm": "divides by the number of all nodes: leave it out",
     "InstanceNorm": "takes mean and variance over all nodes: use BatchNorm or LayerNorm",
     "LayerNorm(mode='graph')": "takes mean and variance over all nodes: use LayerNorm(mode='node')",
     "MeanSubtractionNorm": "subtracts the mean over all nodes: use BatchNorm or LayerNorm",
     "PairNorm": "takes the mean over all nodes: use BatchNorm or LayerNorm",
+    "SAGPooling": "ranks all nodes: leave it out",
+    "Set2Set": "attends to all nodes: leave it out",
+    "TopKPooling": "ranks all nodes: leave it out",
 }
 EXPECTED = "a model whose row of a node depends on nodes within its layers' reach alone (BatchNorm aside)"
 _NUM_PARTS = 2
@@ -79,7 +86,7 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
     keyed : bool
         Whether the run's dropout masks are keyed.
     """
-    known = [(name, kind) for name, layer in module.named_modules() if (kind := _known_as_inexact(layer)) is not None]
+    known = [(name, kind) for name, layer in outer_parts(module) if (kind := _known_as_inexact(layer)) is not None]
     for name, kind in known:
         _refuse(f"model.{name}", f"{kind} {INEXACT_LAYERS[kind]}", findings)
     if known or graph.num_nodes < _NUM_PARTS:

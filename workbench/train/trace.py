@@ -53,7 +53,7 @@ class Trace:
     def on(self, module: nn.Module) -> Iterator[None]:
         """Follow a module; outside of a boundary, so that it is seen as the model sees it."""
         with ExitStack() as stack:
-            for name, layer in _outer_parts(module):
+            for name, layer in outer_parts(module):
                 stack.callback(layer.register_forward_pre_hook(_Before(self, name), with_kwargs=True).remove)
                 stack.callback(layer.register_forward_hook(self._after).remove)
             yield
@@ -81,12 +81,13 @@ class _Before:
         self._trace.begin(self._name, layer, (*args, *kwargs.values()))
 
 
-def _outer_parts(module: nn.Module, name: str = "") -> Iterator[tuple[str, nn.Module]]:
+def outer_parts(module: nn.Module, name: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """Yield a module's parts with their names, those inside message-passing layers left out."""
     if name:
         yield name, module
     if not isinstance(module, MessagePassing):
         for key, child in module.named_children():
-            yield from _outer_parts(child, f"{name}.{key}" if name else key)
+            yield from outer_parts(child, f"{name}.{key}" if name else key)
 
 
 def first_difference(module: nn.Module, whole: Trace, ranks: Sequence[Trace], node_ids: Sequence[Tensor]) -> str | None:
