@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from workbench.core.errors import Findings, InputError
+from workbench.core.errors import Findings, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.session import Session
@@ -126,7 +126,7 @@ def register(shell: Any) -> None:
     def magic(line: str, cell: str) -> list[Any] | None:
         try:
             return distributed(line, cell, shell.user_ns)
-        except InputError as error:
-            raise error from None  # its text is the whole story
+        except WorkbenchError as error:
+            raise error.with_traceback(None) from None  # its text is the whole story
 
     shell.register_magic_function(magic, "cell", "distributed")
