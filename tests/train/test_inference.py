@@ -48,7 +48,7 @@ def layerwise(graph: Graph, transport: Transport, num_calls: int, piece_bytes: i
 
 def num_calls_of(name: str) -> int:
     twice = dict.fromkeys(
-        ("sgc", "ssgc", "appnp", "mixhop", "tag", "arma", "cheb"), 6
+        ("sgc", "ssgc", "appnp", "mixhop", "gated", "tag", "tag_plain", "arma", "cheb"), 6
     )  # each of three layers propagates twice
     return {"deeper_than_the_sample": 5, "shallower_than_the_sample": 2, **twice}.get(name, 3)
 

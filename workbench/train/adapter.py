@@ -31,6 +31,9 @@ class Adapter(Params):
     weight_name: ClassVar[str] = "edge_weight"
     """What the finished weights are called where the layer propagates."""
 
+    reads_degrees: ClassVar[bool] = True
+    """Whether the statistic says anything: else nobody brings it to other ranks or pieces."""
+
     at_source: ClassVar[bool] = False
     """Whether the degree of a node adds up the edges that leave it; else those that enter it."""
 

@@ -83,6 +83,8 @@ class Halo(Boundary):
         if is_own and key in self._data.statistics:
             return self._data.statistics[key]
         exchange = self._exchange
+        if not adapter.reads_degrees:
+            return adapter.degree(call, exchange.num_inner, exchange.num_local)
         degree = adapter.degree(call, exchange.num_inner, exchange.num_local)
         own = exchange.at_owners(degree, STATISTICS) if adapter.at_source else degree[: exchange.num_inner]
         statistic = exchange.with_halo(adapter.finish(own), STATISTICS)

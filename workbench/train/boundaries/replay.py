@@ -89,6 +89,8 @@ class Replay(Boundary):
         adapter.arrange(call, statistic, num_outputs)
 
     def _statistic(self, call: Call, adapter: Adapter) -> Tensor:
+        if not adapter.reads_degrees:
+            return adapter.degree(call, self._num_own, len(self._node_ids))
         key = (type(adapter), adapter.key(call.layer), call.index if call.edge_weight is not None else None)
         if key not in self._statistics:
             raise StatisticWanted(key, adapter, adapter.degree(call, self._num_own, len(self._node_ids)))
