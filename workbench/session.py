@@ -210,7 +210,11 @@ def doctor(graph: Graph | None = None) -> Report:
     graph : Graph, optional
         Checked in addition: edges, degrees, features, labels, splits.
     """
+    from workbench.core.given import require_graph
     from workbench.runtime.machine import check_machine, machine_facts
+
+    if graph is not None:
+        require_graph(graph, "doctor")
 
     facts, findings, subject = machine_facts(), tuple(check_machine().items), "this machine"
     if graph is not None:

@@ -15,6 +15,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.sampler.base import NumNeighbors
 
 from workbench.core.errors import Findings
+from workbench.core.given import note_whole
 from workbench.graph import Graph
 
 OWN_OPTIONS = ("rng_seed", "transform", "transform_sampler_output", "filter_per_worker")
@@ -79,6 +80,8 @@ def _check_torch_options(options: dict[str, Any], findings: Findings) -> None:
         findings.add("custom_cls", "None", "a class (not supported)", "use transform to make the batch another class")
     if "batch_size" in options and options["batch_size"] is None:
         findings.add("batch_size", "at least 1", "None (not supported)", "pass batch_size=1 for single inputs")
+    elif "batch_size" in options:
+        note_whole(findings, 1, batch_size=options["batch_size"])
     if options.get("multiprocessing_context") is not None:
         got = f"{options['multiprocessing_context']!r} (not supported: workers are threads)"
         findings.add("multiprocessing_context", "None", got, "leave it out")

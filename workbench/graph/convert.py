@@ -125,6 +125,10 @@ def fields_from_scipy(matrix: Any, more: Mapping[str, Any]) -> dict[str, Any]:
 def fields_from_networkx(graph: Any, label: str | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a networkx graph: nodes in its order, attributes that all nodes or edges have as columns."""
     subject = "Graph.from_networkx"
+    if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+        findings = Findings(subject)
+        findings.add("graph", "a networkx graph", type(graph).__name__, "pass nx.Graph(...) or nx.DiGraph(...)")
+        findings.raise_if_any()
     nodes = list(graph.nodes)
     position = {node: i for i, node in enumerate(nodes)}
     edges = list(graph.edges(data=True))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.core.given import require_path
 from workbench.graph import build, convert, convert_list, csc, display, folder, hashing, parquet, store
 from workbench.graph.build import GraphData
 from workbench.graph.node_data import Columns, Names, frozen
@@ -146,7 +147,7 @@ class Graph:
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Graph:
         """Map a folder written by :meth:`save`; `verify` reads everything and compares the checksums."""
-        return folder.open_graph(cls, Path(path), verify=verify)
+        return folder.open_graph(cls, require_path(path, "path", "Graph.open"), verify=verify)
 
     def save(self, path: str | Path) -> Path:
         """Write a folder under a temporary name, then rename it: an earlier graph there stays whole until the end."""

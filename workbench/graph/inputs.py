@@ -13,6 +13,7 @@ from workbench.graph.sparse_rows import SparseRows
 
 Array = NDArray[Any]
 ROWS_PER_CHECK = 1 << 24  # numbers looked at at a time, so that a mapped file larger than memory can be checked
+MOST_NODES = 1 << 33  # whose pointers alone take 64 GiB
 MOST_CLASSES = 1 << 16  # a label beyond that, and beyond the number of nodes, is an id of something else
 
 
@@ -22,6 +23,7 @@ def to_numpy(value: Any) -> Any:
         return value
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         plain = value.detach().cpu()
+        plain = plain.to_dense() if str(plain.layout) != "torch.strided" else plain
         return (plain.float() if "bfloat16" in str(plain.dtype) else plain).numpy()
     if hasattr(value, "to_numpy"):
         return value.to_numpy()
@@ -63,6 +65,10 @@ def check_edge_index(value: Any, num_nodes: int | None, findings: Findings) -> t
     low, high = int(edges.min()), int(edges.max())
     if low < 0:
         _add_offenders(where, edges, edges < 0, "ids from 0 up", "drop or renumber those edges", findings)
+    if high >= MOST_NODES:
+        fix = "renumber: ids, edges = np.unique(edge_index, return_inverse=True), and reshape edges to (2, m)"
+        findings.add(where, f"ids below {MOST_NODES:,}: a graph keeps 8 bytes an id", f"an id of {high:,}", fix)
+        return None
     if num_nodes is not None and high >= num_nodes:
         expected = f"ids below num_nodes = {num_nodes:,}"
         fix = f"pass num_nodes={high + 1} or more (and as many rows of x and y), or drop those edges"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.core.errors import Findings
+from workbench.core.given import require_path
 from workbench.graph.build import fields_from_edges
 
 Array = NDArray[Any]
@@ -29,6 +30,8 @@ def fields_from_parquet(edges: str | Path, nodes: str | Path | None, more: Mappi
         of numbers; ``y`` or ``label``; ``split`` one of train, val, test; ``name``; further columns are node data.
     """
     subject = "Graph.from_parquet"
+    for name, path in (("edges", edges), ("nodes", "" if nodes is None else nodes)):
+        require_path(path, name, subject)
     edge_table = _read(edges, "edges", subject, needed=(SOURCE, DESTINATION))
     node_table = {} if nodes is None else _read(nodes, "nodes", subject, needed=())
     given = _node_fields(node_table)

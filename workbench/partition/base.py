@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.core.cancel import CancelSignal
 from workbench.core.errors import Findings, MissingDependencyError, RunError
+from workbench.core.given import require_graph
 from workbench.core.optional import available
 from workbench.core.params import Params
 from workbench.core.registry import Registry
@@ -124,6 +125,7 @@ def partition(
     RunError
         The method crashed, hung or returned something that is no partition; this process is unharmed.
     """
+    require_graph(graph, "partition")
     num_parts = _check_num_parts(graph, num_parts)
     partitioner = PARTITIONERS.create(method, **params)
     name = PARTITIONERS.name_of(partitioner)

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.core.errors import Findings
+from workbench.core.given import note_whole, require_graph
 from workbench.core.params import Params
 from workbench.core.registry import Registry
 from workbench.sampling.scratch import Scratch
@@ -185,6 +187,10 @@ def sample(
     --------
     >>> sample(graph, [0, 5], fanouts=(15, 10))
     """
+    require_graph(graph, "sample")
+    findings = Findings("sample")
+    note_whole(findings, epoch=epoch, batch=batch, rng_seed=rng_seed)
+    findings.raise_if_any()
     chosen = SAMPLERS.create(sampler, **params)
     seeds = as_seed_nodes(graph, seed_nodes)
     times = {} if seed_times is None else {"seed_times": seed_times}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.core.errors import Findings
+from workbench.core.given import note_whole, require_graph
 from workbench.core.units import format_count
 from workbench.sampling.explosion_kernels import grow, tree_slots
 from workbench.sampling.explosion_record import Explosion, FloatArray, Growth, Spread
@@ -77,6 +78,7 @@ def explosion(
     InputError
         For seeds out of range, a depth or fanouts that do not fit each other, no batch.
     """
+    require_graph(graph, "explosion")
     result: Explosion | None = None
     steps = iter_explosion(
         graph,
@@ -138,6 +140,8 @@ def _checked(
 ) -> tuple[int, tuple[int, ...]]:
     """Return depth and fanouts that fit each other, or raise with every fault."""
     findings = Findings("explosion")
+    note_whole(findings, **({} if depth is None else {"depth": depth}), num_seeds=num_seeds, num_batches=num_batches)
+    findings.raise_if_any()
     hops = depth if depth is not None else (3 if fanouts is None else len(fanouts))
     if not 1 <= hops <= MAX_DEPTH:
         findings.add("depth", f"1 to {MAX_DEPTH} hops", hops, "use depth=3")

@@ -13,6 +13,7 @@ from torch import nn
 
 from workbench.core.config import Choice, GraphRef, RunConfig
 from workbench.core.errors import Finding, Findings
+from workbench.core.given import require_graph
 from workbench.core.params import Params
 from workbench.graph import Graph
 from workbench.models import MODELS, ModelSpec
@@ -80,6 +81,7 @@ def resolve(graph: Graph, model: Model, strategy: str | Strategy = "mini_batch",
     InputError
         All faults at once: unknown, unused or ambiguous keywords, values out of range, and what the graph lacks.
     """
+    require_graph(graph, "launch")
     findings, words = Findings("launch"), dict(keywords)
     words.setdefault("task", fitting_task(graph) or DEFAULT)
     parts = _choose_parts(model, strategy, words, findings)

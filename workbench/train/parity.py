@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from workbench.core.errors import InputError
+from workbench.core.given import require_graph
 from workbench.models import MODELS
 from workbench.train.base import STRATEGIES, TASKS, Strategy
 from workbench.train.config import resolve
@@ -67,6 +68,7 @@ def check_parity(
     InputError
         Where no strategy takes a keyword, or graph and model do not go together.
     """
+    require_graph(graph, "check_parity")
     names = [choice if isinstance(choice, str) else STRATEGIES.name_of(choice) for choice in strategies]
     reference: Measured | None = None
     rows = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import Findings
+from workbench.core.given import require_graph
 from workbench.partition import node_methods
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def choices(graph: Graph, width: int) -> dict[str, Any]:
 
 def check(graph: Graph, num_parts: Any, methods: tuple[str, ...]) -> None:
     """Refuse a graph, a number of parts or methods that cannot be shown."""
+    require_graph(graph, "PartitionExplorer")
     findings = Findings("PartitionExplorer")
     if graph.num_nodes < 2:
         findings.add("graph", "at least two nodes", graph.num_nodes, "explore a larger graph")

@@ -61,6 +61,10 @@ class TrainingDashboard(WorkbenchWidget):
     _esm = asset("dashboard.js")
 
     def __init__(self, run: ShownRun) -> None:
+        if not hasattr(run, "subscribe"):
+            findings = Findings("TrainingDashboard")
+            findings.add("run", "a Run", type(run).__name__, "pass what session.launch or wb.attach returns")
+            findings.raise_if_any()
         self.run = run
         self._dashboard = Dashboard()
         self._inbox: deque[list[Event]] = deque()
