@@ -154,6 +154,7 @@ def measure(case: Case, rng_seed: int, root: str | None, **changes: Any) -> Entr
     with tempfile.TemporaryDirectory() as folder:
         run = train_here(resolved, Path(folder), timeout_s=3600.0)
     measured = [epoch for epoch in run.told("epoch_finished") if epoch["metrics"]]
+    num_edges = sum(step["num_edges"] for step in run.told("step_finished") if step["epoch"] == measured[-1]["epoch"])
     last, best = measured[-1], max(measured, key=lambda epoch: epoch["metrics"]["val_accuracy"])
     return {
         "table": case.table,
@@ -167,6 +168,7 @@ def measure(case: Case, rng_seed: int, root: str | None, **changes: Any) -> Entr
         "val_accuracy": last["metrics"]["val_accuracy"],
         "test_accuracy_at_best_val": best["metrics"]["test_accuracy"],
         "train_loss": last["train_loss"],
+        "edges_of_last_epoch": round(num_edges / graph.num_edges, 3),
         "bytes_of_last_epoch": dict(last["bytes"]),
         "elapsed_s": round(time.perf_counter() - start, 1),
         "load": round(os.getloadavg()[0], 1),
