@@ -13,6 +13,7 @@ import traceback
 from typing import Any
 
 from workbench.runtime import frames
+from workbench.runtime.heap import keep_freed_memory
 from workbench.runtime.rank_link import RankLink
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ PEER_SIGNS = (
 def main(sock: socket.socket) -> None:
     """Run the rank that the first message on `sock` describes; never returns."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    keep_freed_memory()
     spec = frames.recv(sock)[0]["spec"]
     link = RankLink(sock, spec["rank"], spec["generation"], spec["worker"])
     link.start()
