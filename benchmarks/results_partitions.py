@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
 from benchmarks.strategy_runs import QUIET, Entry, load
 from workbench.core.control import Control
@@ -167,11 +168,26 @@ def verdict(found: list[Kept]) -> str:
         return "Too few partitioners were measured to compare figures."
     order = sorted(means, key=lambda figure: -means[figure])
     best, second = order[0], order[1]
+    bound = by_chance(min(len(kept.methods()) for kept in found))
+    firm = [figure for figure in order if means[figure] >= bound]
+    told = (
+        f"by that measure {len(firm)} of the figures tell epochs apart"
+        if firm
+        else "so none of them tells epochs for certain here: what the parts change is smaller than the noise"
+    )
     return (
         f"Over these graphs the best predictor is: {FIGURES[best]} (mean rank correlation {means[best]:+.2f}); then: "
-        f"{FIGURES[second]} ({means[second]:+.2f}). Bytes are {2 * 4 * MODEL['hidden_channels']} times the rows a "
-        "layer, exactly: that figure ranks them without fail."
+        f"{FIGURES[second]} ({means[second]:+.2f}). A correlation of {bound:.2f} or more, up or down, comes about "
+        f"by chance once in twenty times, {told}. Bytes are {2 * 4 * MODEL['hidden_channels']} times the rows a layer, "
+        "exactly: that figure ranks them without fail. Ranks of one process hand rows over in memory; between machines they cost what the network "
+        "takes for the bytes."
     )
+
+
+def by_chance(count: int) -> float:
+    """Return the rank correlation of `count` pairs that unrelated ones exceed in one case of twenty (by t)."""
+    deviates = float(student.ppf(0.975, count - 2))
+    return deviates / float(np.sqrt(count - 2 + deviates**2))
 
 
 def report(found: list[Kept]) -> str:
