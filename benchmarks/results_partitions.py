@@ -179,8 +179,8 @@ def verdict(found: list[Kept]) -> str:
         f"Over these graphs the best predictor is: {FIGURES[best]} (mean rank correlation {means[best]:+.2f}); then: "
         f"{FIGURES[second]} ({means[second]:+.2f}). A correlation of {bound:.2f} or more, up or down, comes about "
         f"by chance once in twenty times, {told}. Bytes are {2 * 4 * MODEL['hidden_channels']} times the rows a layer, "
-        "exactly: that figure ranks them without fail. Ranks of one process hand rows over in memory; between machines they cost what the network "
-        "takes for the bytes."
+        "exactly: that figure ranks them without fail. Ranks of one process hand rows over in memory; between "
+        "machines they cost what the network takes for the bytes."
     )
 
 
