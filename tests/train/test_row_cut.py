@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch_geometric.nn import BatchNorm
+from torch_geometric.nn import BatchNorm, SAGEConv
+from torch_geometric.utils import dropout_edge
 
 from workbench.graph import Graph
 from workbench.models import ModelInputs, call_model
@@ -79,6 +80,57 @@ def test_a_model_that_would_differ_is_left_uncut(name: str, batch: ProbeBatch) -
     verdict = choose_row_cut(INEXACT[name](), batch)
     assert verdict.mode == "off"
     assert "differ" in verdict.reason
+
+
+class InTraining(nn.Module):
+    """Does in training what it does not do in evaluation."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.convs = way, nn.ModuleList(SAGEConv(WIDTH, WIDTH) for _ in range(3))
+        self.head = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        first, between, last = self.convs
+        way = self.way if self.training else ""
+        if way == "dropped edges":
+            edge_index, _ = dropout_edge(edge_index, p=0.3)
+        h = first(x, edge_index).relu()
+        if way == "a layer more":
+            h = between(h, edge_index).relu()
+        if way == "residual":
+            h = h + x
+        if way == "mean of all rows":
+            h = h - h.mean(0)
+        out: torch.Tensor = self.head(last(h, edge_index))
+        return out
+
+
+@pytest.mark.parametrize(
+    ("way", "mode", "because"),
+    [
+        ("a layer more", "cut", "equal"),
+        ("residual", "padded", "equal"),
+        ("mean of all rows", "off", "differ"),
+        ("dropped edges", "off", "in training"),
+    ],
+)
+def test_what_a_model_does_in_training_alone_decides_too(
+    way: str, mode: str, because: str, batch: ProbeBatch, new_folder: Callable[[], Path]
+) -> None:
+    module, before = InTraining(way), torch.get_rng_state()
+    verdict = choose_row_cut(module, batch)
+    assert (verdict.mode, because in verdict.reason) == (mode, True), verdict.reason
+    assert torch.equal(before, torch.get_rng_state())
+    words = {"epochs": 1, "batch_size": 50, "fanouts": (4, 3, 3)}
+    run = train_here(resolve(random_graph(), module, "mini_batch", **words), new_folder())
+    assert [outcome.status for outcome in run.outcomes] == ["finished"]
+
+
+def test_the_answer_says_that_batch_norm_sees_other_rows(batch: ProbeBatch) -> None:
+    verdict = choose_row_cut(Net(sage, norm=lambda: BatchNorm(WIDTH)), batch)
+    assert verdict.mode == "cut"
+    assert verdict.reason.endswith("BatchNorm takes its statistics of the computed rows alone")
 
 
 def test_rows_are_really_left_out(batch: ProbeBatch) -> None:

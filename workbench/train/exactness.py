@@ -7,13 +7,11 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 from workbench.core.errors import Findings
 from workbench.models import call_model
@@ -21,6 +19,7 @@ from workbench.partition import Partition
 from workbench.train.keyed_dropout import KeyedDropout, rows_of_graph
 from workbench.train.little import little_graph
 from workbench.train.message_watch import MessageWatch
+from workbench.train.no_dropout import NoDropout
 from workbench.train.part_runner import PartRunner
 from workbench.train.partitioned import open_local_part
 from workbench.train.probe import same
@@ -52,15 +51,6 @@ EXPECTED = "a model whose row of a node depends on nodes within its layers' reac
 _NUM_PARTS = 2
 _KEY = (0, 1)  # of the masks of dropout while it is tried
 _CPU = torch.device("cpu")
-
-
-class NoDropout(TorchFunctionMode):
-    """Lets nothing be dropped in this thread."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is functional.dropout:
-            return args[0] if args else (kwargs or {})["input"]
-        return func(*args, **(kwargs or {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from workbench.gather import LocalSource
 from workbench.models import call_model
 from workbench.train.base import STRATEGIES, TASKS, Job, Task
 from workbench.train.exact import open_inference
-from workbench.train.exactness import NoDropout
+from workbench.train.no_dropout import NoDropout
 from workbench.train.recorder import Recorder
 from workbench.train.thread_transport import run_in_threads
 from workbench.train.trace import Trace

@@ -52,7 +52,7 @@ class PartitionedMiniBatch(Strategy):
 
     row_cut: str = param(
         "auto",
-        help="compute only the rows that later layers read; auto: where outputs and gradients stay equal",
+        help="compute only the rows that later layers read; auto: where results stay equal (BatchNorm aside)",
         choices=("auto", "cut", "padded", "off"),
     )
 
