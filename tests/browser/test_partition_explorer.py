@@ -251,19 +251,6 @@ def test_a_saved_notebook_shows_the_picture(cora: Notebook) -> None:
     assert len(output["data"]["text/html"]) < 150_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["debian", "debian_files"])
-def test_a_large_graph_is_sampled_and_says_so(notebook: Notebook, name: str) -> None:
-    notebook.open(DEBIAN.format(name=name)).run_all(timeout_s=240)
-    shown(notebook)
-    assert "a random sample of" in notebook.find(".pe-foot").inner_text()
-    nodes = notebook.value("explorer.graph.num_nodes")
-    assert notebook.find(".pe-map").first.get_attribute("data-drawn") == str(nodes)
-    label(notebook, "Select part 1").click()
-    notebook.wait_value("explorer.selected_part", 1)
-    notebook.wait_js("() => document.querySelector('.wb-body').dataset.part === '1'", 60)
-
-
 def test_nothing_overflows_in_either_theme(cora: Notebook) -> None:
     cora.page.set_viewport_size({"width": 2000, "height": 3600})
     label(cora, "Select part 2").click()

@@ -120,12 +120,12 @@ def test_a_large_graph_is_sketched_first_and_the_layout_keeps_what_the_sketch_sh
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     graph = nx.disjoint_union_all([nx.grid_2d_graph(40, 45), *[nx.path_graph(4)] * 10])
     graph = from_networkx(graph)
-    assert layout_module.lay_out_roughly(graph) is None, "it is laid out in the same time"
+    assert layout_module.sketch_layout(graph) is None, "it is laid out in the same time"
     monkeypatch.setattr(layout_module, "SKETCH_FROM", 1000)
     monkeypatch.setattr(layout_sketch, "NUM_REGIONS", 100)
-    rough = layout_module.lay_out_roughly(graph)
+    rough = layout_module.sketch_layout(graph)
     assert_in_unit_square(rough.positions, 1840)
-    assert np.array_equal(rough.positions, layout_module.lay_out_roughly(graph).positions)
+    assert np.array_equal(rough.positions, layout_module.sketch_layout(graph).positions)
     assert (rough.num_small_components, rough.num_small_nodes) == (10, 40)
     made = layout_module.lay_out(graph)
     assert np.array_equal(rough.positions[1800:], made.positions[1800:]), "the strip stays"
@@ -136,8 +136,8 @@ def test_a_large_graph_is_sketched_first_and_the_layout_keeps_what_the_sketch_sh
         length = np.linalg.norm(positions[source] - positions[destination], axis=1)
         strangers = np.linalg.norm(positions[source] - positions[np.random.default_rng(0).permutation(source)], axis=1)
         assert np.median(length) < 0.6 * np.median(strangers)
-    kept = layout_module.lay_out_roughly(graph)
-    assert np.array_equal(kept.positions, made.positions), "what is kept is better than a sketch"
+    assert np.array_equal(layout_module.kept_layout(graph).positions, made.positions)
+    assert layout_module.kept_layout(graph, rng_seed=1) is None
 
 
 def test_laying_out_leaves_the_interpreter_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_inside_a_polygon_is_even_odd() -> None:
     assert nodes_inside(positions, arrow).tolist() == [0, 3]
 
 
-def test_many_edges_are_sampled_evenly_and_it_is_said() -> None:
+def test_many_edges_are_sampled_evenly_for_a_static_picture_and_bundled_on_a_map() -> None:
     rng = np.random.default_rng(0)
     edges = rng.integers(0, 5000, (2, 300_000))
     edges[1] += edges[0] == edges[1]  # no loops: each would count as half a pair
@@ -100,8 +100,9 @@ def test_many_edges_are_sampled_evenly_and_it_is_said() -> None:
     assert len(drawn) == MAX_EDGES
     assert np.all(drawn[:, 0] < drawn[:, 1])
     assert abs(drawn.mean() - 2500) < 50
-    explored = Results(graph)
-    assert pack_map(graph, explored.layout(Progress()))["sampled"]
+    packed = pack_map(graph, Results(graph).layout(Progress()))
+    assert packed["is_bundled"]
+    assert packed["edges"].size == 0
 
 
 def test_few_edges_are_all_drawn(karate: Graph) -> None:

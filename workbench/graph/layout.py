@@ -75,26 +75,27 @@ def lay_out(
     cancel: CancelSignal | None = None,
 ) -> GraphLayout:
     """Return what :func:`layout` does, with the strip of small components described; from the cache where it can."""
-    path = _cache_path(graph, rng_seed)
-    cached = _read(path, graph.num_nodes)
+    cached = kept_layout(graph, rng_seed)
     if cached is None:
         cached = compute_layout(graph, rng_seed, progress=progress, cancel=cancel)
-        _write(path, cached)
+        _write(_cache_path(graph, rng_seed), cached)
     if progress is not None:
         progress(1.0, "layout ready")
     return cached
 
 
-def lay_out_roughly(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
-    """Return the layout of a large graph if it is kept, else the sketch from which it starts: a million nodes in 2 s.
+def kept_layout(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
+    """Return the layout from the cache; None where it was not computed yet."""
+    return _read(_cache_path(graph, rng_seed), graph.num_nodes)
+
+
+def sketch_layout(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
+    """Return the sketch from which the layout of a large graph starts: a million nodes in 2 s.
 
     None for a graph of which there is no sketch, since it is laid out in the same time.
     """
     if graph.num_nodes < SKETCH_FROM:
         return None
-    kept = _read(_cache_path(graph, rng_seed), graph.num_nodes)
-    if kept is not None:
-        return kept
     frame, topology = _prepared(graph)
     if frame.num_large < SKETCH_FROM:
         return None

@@ -66,6 +66,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         sync=True, to_json=lambda _value, widget: widget._pack(), from_json=lambda _value, _widget: None
     )
 
+    _beside: frozenset[str] = frozenset()  # questions that are answered beside the others, each on a thread of its own
     _answers: Mapping[str, str] = {}
     _commands: Mapping[str, str] = {}
 
@@ -82,6 +83,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._display_handles: list[Any] = []
         self._clients: set[str] = set()
         self._queue = AskQueue(self._answer)
+        self._queues_beside = {question: AskQueue(self._answer) for question in self._beside}
         super().__init__(_client_uid=uuid.uuid4().hex, **traits)
         self.on_msg(WorkbenchWidget._receive)
 
@@ -163,7 +165,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         elif kind == "ask":
             self._receive_ask(content)
         elif kind == "cancel":
-            self._tell_cancelled(self._queue.cancel(str(content.get("id"))))
+            self._tell_cancelled(self._cancel_asks(str(content.get("id"))))
         elif kind == "command":
             self._receive_command(content)
 
@@ -176,7 +178,11 @@ class WorkbenchWidget(anywidget.AnyWidget):
             arguments=dict(content.get("arguments") or {}),
             progress=Progress(lambda fraction, text: self._send_progress(ask_id, fraction, text)),
         )
-        self._tell_cancelled(self._queue.put(ask))
+        self._tell_cancelled(self._queues_beside.get(ask.question, self._queue).put(ask))
+
+    def _cancel_asks(self, ask_id: str | None = None) -> list[Ask]:
+        """Cancel one ask, or all; return those that had not begun."""
+        return [ask for queue in (self._queue, *self._queues_beside.values()) for ask in queue.cancel(ask_id)]
 
     def _send_progress(self, ask_id: str, fraction: float, text: str) -> None:
         self.send({"k": "progress", "id": ask_id, "fraction": fraction, "text": text})
@@ -252,7 +258,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Free the widget: its views go, whatever it computes is cancelled. Displayed again, it is a picture."""
-        if (queue := getattr(self, "_queue", None)) is not None:
-            queue.cancel()
+        if hasattr(self, "_queue"):
+            self._cancel_asks()
         super().close()
         vars(self).pop("_repr_mimebundle_", None)  # ipywidgets puts None there

@@ -11,18 +11,12 @@ import traitlets
 
 from workbench.core.errors import Cancelled
 from workbench.partition import Partition
+from workbench.widgets import partition_pack as pack
 from workbench.widgets.asks import Ask, AskCancelledError, Progress, answers
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
+from workbench.widgets.partition_bundles import pack_edges
 from workbench.widgets.partition_cost import CostSettings
-from workbench.widgets.partition_pack import (
-    figure_rows,
-    pack_column,
-    pack_costs,
-    pack_facts,
-    pack_map,
-    pack_methods,
-)
 from workbench.widgets.partition_results import Choice, Made, Results, nodes_inside, roles
 from workbench.widgets.partition_settings import check, check_cost, check_part, choices
 from workbench.widgets.partition_static import static_page, summary
@@ -31,6 +25,7 @@ from workbench.widgets.partition_words import find_node, node_facts
 if TYPE_CHECKING:
     from workbench.graph import Graph
 
+QUICK_EDGES = 1_000_000
 WAIT_FOR_RESULTS_S = 2.0  # a saved notebook should show results where they come that fast
 
 
@@ -63,6 +58,7 @@ class PartitionExplorer(WorkbenchWidget):
     """
 
     _esm = asset("partition_explorer.js")
+    _beside = frozenset({"sketch", "map"})  # a sketch must not wait for partitions
 
     num_parts = traitlets.Int(4)
     methods = traitlets.Tuple(("metis", "random"))
@@ -86,8 +82,9 @@ class PartitionExplorer(WorkbenchWidget):
         self._results = Results(graph)
         self._shown: tuple[Made, ...] = ()
         self._error = ""
-        self._facts = pack_facts(graph)
-        self._syncing, self._viewed, self._is_ready = True, False, threading.Event()
+        self._facts = pack.pack_facts(graph)
+        self._syncing, self._viewed = True, False
+        self._is_ready, self._is_divided = threading.Event(), threading.Event()
         super().__init__(num_parts=num_parts, methods=methods, rng_seed=rng_seed)
         self.on_msg(self._note_view)
         self.selected_nodes = np.zeros(0, dtype=np.int64)
@@ -127,22 +124,34 @@ class PartitionExplorer(WorkbenchWidget):
     def _prepare(self) -> None:
         """Compute in the background, on the thread that answers the views, whether anybody looks or not."""
         self._is_ready.clear()
-        tell = lambda fraction, text: self.publish({"busy": [fraction, text]})  # noqa: E731
-        self._queue.put(Ask(id="kernel", client="kernel", question="prepare", arguments={}, progress=Progress(tell)))
+        self._is_divided.clear()
+        progress = Progress(lambda fraction, text: self.publish({"busy": [fraction, text]}))
+        self._queue.put(Ask(id="kernel", client="kernel", question="prepare", arguments={}, progress=progress))
 
     @answers("prepare")
     def _answer_prepare(self, progress: Progress) -> Mapping[str, Any]:
         try:
             self._divide(progress)
-            self._guarded(self._results.layout, progress)
-        except AskCancelledError:
-            raise
-        except Exception as error:
-            self._error = str(error)
+        except BaseException as error:
+            self._error = "" if isinstance(error, AskCancelledError) else str(error)
+            self._end_preparing()
             raise
         finally:
-            self._is_ready.set()
-            self.publish({"busy": None})
+            self._is_divided.set()
+        ask = Ask(id="kernel", client="kernel", question="prepare_map", arguments={}, progress=progress)
+        self._queues_beside["map"].put(ask)  # the views need not wait for it to see the partitions
+        return {}
+
+    def _end_preparing(self) -> None:
+        self._is_ready.set()
+        self.publish({"busy": None})
+
+    @answers("prepare_map")
+    def _answer_prepare_map(self, progress: Progress) -> Mapping[str, Any]:
+        try:
+            self._guarded(self._results.layout, progress)
+        finally:
+            self._end_preparing()
         if not self._viewed:
             self._update_unseen()
         return {}
@@ -157,7 +166,7 @@ class PartitionExplorer(WorkbenchWidget):
             handle.update(data, raw=True, metadata=metadata)
 
     def _ipython_display_(self) -> None:
-        self._is_ready.wait(WAIT_FOR_RESULTS_S)
+        self._is_ready.wait(WAIT_FOR_RESULTS_S if self.graph.num_edges <= QUICK_EDGES else 0)
         super()._ipython_display_()
 
     # -- computing ----------------------------------------------------------------------------------------------
@@ -198,15 +207,31 @@ class PartitionExplorer(WorkbenchWidget):
         shown = self._divide(progress)
         if changed:
             self.refresh()
-        width = self._cost.width
         return {
-            "columns": [pack_column(made, self._others(made), width) for made in shown],
-            "costs": pack_costs(self.graph, shown, self._cost),
+            "columns": [pack.pack_column(made, self._others(made), self._cost.width) for made in shown],
+            "costs": pack.pack_costs(self.graph, shown, self._cost),
         }
+
+    @answers("sketch")
+    def _answer_sketch(self, _progress: Progress) -> Mapping[str, Any]:
+        """Return what can be drawn of a large graph at once, without edges; None where the map itself is as fast."""
+        rough = self._results.sketch()
+        return {"map": None if rough is None else pack.pack_sketch(self.graph, rough)}
 
     @answers("map")
     def _answer_map(self, progress: Progress) -> Mapping[str, Any]:
-        return pack_map(self.graph, self._guarded(self._results.layout, progress))
+        while not self._results.has_layout and not self._is_divided.wait(
+            0.1
+        ):  # the times of the partitions are measured: nothing runs beside them
+            progress.raise_if_cancelled()
+            progress.report(0.0, "the layout comes after the partitions")
+        return pack.pack_map(self.graph, self._guarded(self._results.layout, progress))
+
+    @answers("edges")
+    def _answer_edges(self, progress: Progress, *, part: int | None, box: Sequence[float]) -> Mapping[str, Any]:
+        """Return what a map draws of too many edges: the single ones inside a box, or bundles of them by partition."""
+        positions = self._guarded(self._results.layout, progress).positions
+        return pack_edges(self.graph, positions, box, [made.partition.assignment for made in self._shown], part)
 
     @answers("cost")
     def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:
@@ -214,21 +239,18 @@ class PartitionExplorer(WorkbenchWidget):
         self._cost = CostSettings(width=width, epochs=epochs, link_gbit=link_gbit, num_features=self.graph.num_features)
         others = [self._others(made) for made in self._shown]
         figures = [
-            figure_rows(made.quality, rest[0].quality if rest else None, width)
+            pack.figure_rows(made.quality, rest[0].quality if rest else None, width)
             for made, rest in zip(self._shown, others, strict=True)
         ]
-        return {"costs": pack_costs(self.graph, self._shown, self._cost), "figures": figures}
+        return {"costs": pack.pack_costs(self.graph, self._shown, self._cost), "figures": figures}
 
     @answers("roles")
-    def _answer_roles(self, progress: Progress, *, part: int | None) -> Mapping[str, Any]:
+    def _answer_roles(self, _progress: Progress, *, part: int | None) -> Mapping[str, Any]:
         """Return what each node is to a part, in every partition; and remember the part as the selected one."""
         check_part(part, self.num_parts)
         changed = part != self.selected_part
         self._assign(selected_part=part)
-        found = []
-        for made in self._shown if part is not None else ():
-            progress.raise_if_cancelled()
-            found.append(roles(made.partition, part or 0))
+        found = [roles(made.partition, part) for made in self._shown] if part is not None else []
         if changed:
             self.refresh()
         return {"part": part, "roles": found}
@@ -248,14 +270,15 @@ class PartitionExplorer(WorkbenchWidget):
 
     @command("cancel")
     def _command_cancel(self) -> None:
-        self._tell_cancelled(self._queue.cancel())
+        self._tell_cancelled(self._cancel_asks())
+        self._is_ready.set()
 
     # -- display ------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Mapping[str, Any]:
         return {
             "facts": self._facts,
-            "available": pack_methods(),
+            "available": pack.pack_methods(),
             "settings": {
                 "methods": list(self.methods),
                 "num_parts": self.num_parts,

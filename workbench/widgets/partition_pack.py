@@ -18,8 +18,8 @@ from workbench.widgets.partition_results import Made, method_in_sentence, method
 if TYPE_CHECKING:
     from workbench.graph import Graph
 
-MAX_EDGES = 200_000  # drawn; more are sampled, and the widget says so
-MAX_EDGES_OF_LARGE = 100_000  # the same for a graph of more nodes than LARGE: the payload stays under 8 MB
+MAX_EDGES = 200_000  # drawn one by one; more are bundled, or sampled for a static picture, which both say so
+MAX_EDGES_OF_LARGE = 100_000  # of a static picture of a graph of more nodes than LARGE
 LARGE = 500_000
 NO_CLASS = 255
 SAME = 0.005  # two figures that differ by less are the same to a reader
@@ -73,15 +73,16 @@ def _classes(graph: Graph) -> np.ndarray | None:
 
 
 def pack_map(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
-    """Return positions (uint16 pairs), drawn edges (uint32 pairs), classes and training bits."""
-    edges, num_pairs = drawn_edges(graph)
+    """Return positions (uint16 pairs), edges (uint32 pairs; none where they are bundled), classes and training bits."""
+    num_pairs = graph.num_edges // 2 if graph.is_symmetric() else graph.num_edges
+    is_bundled = num_pairs > MAX_EDGES
     train = np.zeros(graph.num_nodes, dtype=np.bool_)
     train[graph.train_nodes] = True
     return {
         **_places(placed),
-        "edges": edges,
+        "edges": np.zeros(0, dtype=np.uint32) if is_bundled else drawn_edges(graph)[0],
         "num_pairs": num_pairs,
-        "sampled": len(edges) < num_pairs,
+        "is_bundled": is_bundled,
         "classes": _classes(graph),
         "train": np.packbits(train),
         "is_sketch": False,
@@ -91,7 +92,7 @@ def pack_map(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
 def pack_sketch(graph: Graph, placed: GraphLayout) -> dict[str, Any]:
     """Return what :func:`pack_map` does of a rough layout, without edges, classes and training bits."""
     none = np.zeros(0, dtype=np.uint32)
-    rest = {"edges": none, "num_pairs": graph.num_edges, "sampled": True, "classes": None, "train": none}
+    rest = {"edges": none, "num_pairs": graph.num_edges, "is_bundled": False, "classes": None, "train": none}
     return {**_places(placed), **rest, "is_sketch": True}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.csc import transpose
-from workbench.graph.layout import GraphLayout, lay_out
+from workbench.graph.layout import GraphLayout, kept_layout, lay_out, sketch_layout
 from workbench.partition import PARTITIONERS, Partition, partition
 from workbench.partition.quality import PartitionQuality
 from workbench.widgets.asks import Progress
@@ -49,12 +50,14 @@ class _Signal:
 
 
 class Results:
-    """Computes once and remembers; used by one thread at a time, the one that answers the views."""
+    """Computes once and remembers; partitions are used by one thread at a time, the one that answers the views."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._made: OrderedDict[Choice, Made] = OrderedDict()
         self._layout: GraphLayout | None = None
+        self._rough: GraphLayout | None = None
+        self._laying_out = threading.Lock()
         self._out_edges: tuple[np.ndarray, np.ndarray] | None = None
 
     def has(self, choice: Choice) -> bool:
@@ -87,10 +90,23 @@ class Results:
         return Made(partition=matched, quality=matched.quality())
 
     def layout(self, progress: Progress) -> GraphLayout:
-        """Return where the nodes are drawn."""
+        """Return where the nodes are drawn; any thread may ask."""
+        while not self._laying_out.acquire(timeout=0.1):
+            progress.raise_if_cancelled()
+        try:
+            if self._layout is None:
+                self._layout = lay_out(self.graph, progress=progress.report, cancel=_Signal(progress))
+            return self._layout
+        finally:
+            self._laying_out.release()
+
+    def sketch(self) -> GraphLayout | None:
+        """Return what can be drawn of a large graph until it is laid out; None where that is known or as fast."""
         if self._layout is None:
-            self._layout = lay_out(self.graph, progress=progress.report, cancel=_Signal(progress))
-        return self._layout
+            self._layout = kept_layout(self.graph)
+        if self._layout is None and self._rough is None:
+            self._rough = sketch_layout(self.graph)
+        return None if self._layout is not None else self._rough
 
     @property
     def has_layout(self) -> bool:

@@ -10,6 +10,7 @@ import { costSection } from "./partition/cost.js";
 import { NodeGrid, Renderer } from "./partition/gl.js";
 import { orderedEdges, tintsOf } from "./partition/layers.js";
 import { Zoom } from "./partition/map.js";
+import { Mapping } from "./partition/mapping.js";
 import { buildPage, columnsAbreast, doneText, factTiles, footText, tipLines } from "./partition/page.js";
 import { sharedAsk } from "./partition/shared.js";
 import { readTheme, watchTheme } from "./partition/theme.js";
@@ -19,14 +20,15 @@ import css from "./partition_explorer.css";
 class Explorer {
   constructor({ root, connection, width }) {
     Object.assign(this, { root, connection, width, snapshot: null, costs: null, columns: [], views: [], dirty: true });
-    this.state = { map: null, roles: null, part: null, hover: -1, marked: null, showCut: true, tool: "move", by: "part", draw: "nodes" };
+    this.state = { map: null, roles: null, part: null, hover: -1, marked: null, bundles: null, closer: null, showCut: true, tool: "move", by: "part", draw: "nodes" };
     this.renderer = new Renderer(() => this.drawMaps());
     if (!this.renderer.available) this.state.draw = "quotient";
     this.zoom = new Zoom();
     this.stop = { partition: null, map: null };
     this.busy = { partition: busyLine(() => this.cancel()), map: busyLine(() => this.cancel()) };
     Object.assign(this, buildPage(root, this.busy));
-    this.askNode = debounce((node) => this.#askNode(node), 80);
+    this.askNode = debounce((node) => this.explain(node), 80);
+    this.mapping = new Mapping(this);
     this.unwatch = watchTheme(() => { this.theme = null; this.drawMaps(); this.drawDetails(); });
   }
 
@@ -47,7 +49,7 @@ class Explorer {
     const wanted = JSON.stringify({ ...snapshot.settings, selected_part: null });
     if (wanted !== this.asked) this.askPartition();
     else if (snapshot.settings.selected_part !== this.state.part) this.askRoles(snapshot.settings.selected_part);
-    if (!before) this.askMap();
+    if (!before) { this.mapping.start(); }
   }
 
   delta(body) {
@@ -60,7 +62,7 @@ class Explorer {
     if (!(error instanceof CancelledError)) this.trouble.replaceChildren(errorBox(error.message));
   }
 
-  async #ask(question, args, line) {
+  async ask(question, args, line) {
     const stop = new AbortController();
     if (line) { this.stop[line] = stop; this.busy[line].show(0, line === "map" ? "waiting to lay out the graph" : "waiting"); }
     try {
@@ -82,14 +84,16 @@ class Explorer {
     this.trouble.replaceChildren();
     this.setStatus("Computing");
     try {
-      const answer = await this.#ask("partition", { methods, num_parts, rng_seed, again }, "partition");
+      const answer = await this.ask("partition", { methods, num_parts, rng_seed, again }, "partition");
       if (this.gone) return;
       this.trouble.replaceChildren();
       this.columns = answer.columns;
       this.costs = answer.costs;
       this.state.part = selected_part !== null && selected_part < num_parts ? selected_part : null;
       this.state.roles = null;
+      this.state.bundles = null;
       this.layout();
+      this.mapping.askEdges();
       if (this.state.part !== null) await this.askRoles(this.state.part);
     } catch (error) {
       this.fail(error);
@@ -98,26 +102,16 @@ class Explorer {
     if (this.late && !this.stop.partition) this.update({ ...this.snapshot, settings: this.late });
   }
 
-  async askMap() {
-    try {
-      this.state.map = await this.#ask("map", {}, "map");
-      if (this.gone) return;
-      this.renderer.setPositions(this.state.map.positions);
-      this.nodeGrid = null;
-      this.layers(); this.drawMaps();
-      this.done();
-    } catch (error) { this.fail(error); }
-  }
-
   async askRoles(part) {
     this.state.part = part;
     this.drawSelection();
     try {
-      const { roles } = await this.#ask("roles", { part });
+      const { roles } = await this.ask("roles", { part });
       this.state.roles = part === null ? null : roles;
       this.layers();
       this.drawMaps();
       this.drawDetails();
+      this.mapping.askEdges();
       this.root.dataset.part = String(part);
     } catch (error) { this.fail(error); }
   }
@@ -125,7 +119,7 @@ class Explorer {
   async askCost(change) {
     Object.assign(this.snapshot.cost, change);
     try {
-      const { costs, figures } = await this.#ask("cost", this.snapshot.cost);
+      const { costs, figures } = await this.ask("cost", this.snapshot.cost);
       this.costs = costs;
       figures.forEach((rows, i) => { this.columns[i].figures = rows; });
       this.drawDetails();
@@ -134,9 +128,9 @@ class Explorer {
     } catch (error) { this.fail(error); }
   }
 
-  async #askNode(node) {
+  async explain(node) {
     try {
-      const facts = await this.#ask("node", { query: node });
+      const facts = await this.ask("node", { query: node });
       if (this.state.hover === facts.node) this.showFacts(facts);
     } catch (error) { this.fail(error); }
   }
@@ -144,7 +138,7 @@ class Explorer {
   async find(query) {
     if (query === null) { this.hover(-1); return; }
     try {
-      const facts = await this.#ask("node", { query });
+      const facts = await this.ask("node", { query });
       this.trouble.replaceChildren();
       this.state.hover = facts.node;
       this.showFacts(facts);
@@ -154,7 +148,7 @@ class Explorer {
 
   async lasso(polygon) {
     try {
-      const { num_nodes, node_ids } = await this.#ask("lasso", { polygon });
+      const { num_nodes, node_ids } = await this.ask("lasso", { polygon });
       this.state.marked = node_ids;
       this.root.dataset.selected = String(num_nodes);
       this.setStatus(num_nodes ? `${count(num_nodes)} nodes selected: explorer.selected_nodes` : "No node selected");
@@ -208,19 +202,24 @@ class Explorer {
       cut: (shown) => { this.state.showCut = shown; this.drawMaps(); },
       tool: (tool) => { this.state.tool = tool; },
       find: (query) => this.find(query),
-      zoom: (factor) => { if (factor) this.zoom.by(factor); else this.zoom.reset(); this.drawMaps(); },
+      zoom: (factor) => { if (factor) this.zoom.by(factor); else this.zoom.reset(); this.drawMaps(); this.mapping.lookCloser(); },
     } }));
     this.key.replaceChildren(key({ part: this.state.part, draw: this.state.draw, by: this.state.by, facts: this.snapshot.facts }));
   }
 
-  /** Makes the columns anew: after another set of partitions came. */
-  layout() {
-    const shared = {
+  /** What all maps share. */
+  shared() {
+    return {
       renderer: this.renderer, zoom: this.zoom, state: this.state, theme: () => (this.theme ??= readTheme(this.root)),
       grid: () => (this.state.map ? (this.nodeGrid ??= new NodeGrid(this.state.map.positions)) : null),
       onHover: (node) => this.hover(node), onPick: (node, at) => this.pick(node, at), onLasso: (polygon) => this.lasso(polygon),
-      onZoom: () => this.drawMaps(),
+      onZoom: () => { this.drawMaps(); this.mapping.lookCloser(); },
     };
+  }
+
+  /** Makes the columns anew: after another set of partitions came. */
+  layout() {
+    const shared = this.shared();
     this.views = this.columns.map((column, i) => new ColumnView(i, column, shared, (part) => this.askRoles(part)));
     this.grid.style.setProperty("--pe-columns", Math.min(this.views.length, 2));
     this.grid.replaceChildren(...this.views.map((view) => view.head), ...this.views.map((view) => view.details));
@@ -238,14 +237,16 @@ class Explorer {
     const { map, roles, part, by } = this.state;
     if (!map) return;
     const none = (this.noRoles = this.noRoles?.length === map.positions.length / 2 ? this.noRoles : new Uint8Array(map.positions.length / 2));
+    if (!this.columns.length) this.mapping.showUndivided();
     this.columns.forEach((column, i) => {
       const shown = roles ? part : null;
-      this.renderer.setLayer(i, { tints: tintsOf(by, column, map), roles: roles?.[i] ?? none, ...orderedEdges(map.edges, column.assignment, shown) });
+      this.renderer.setLayer(i, { tints: tintsOf(by, column, map), roles: roles?.[i] ?? none, ...orderedEdges(this.state.closer ?? map.edges, column.assignment, shown) });
     });
   }
 
   drawMaps() {
     const pass = { symmetric: this.snapshot?.facts.symmetric, available: this.renderer.available };
+    if (!this.columns.length) this.mapping.undivided?.draw();
     this.views.forEach((view) => view.drawMap(this.state, pass));
   }
 
@@ -275,10 +276,14 @@ class Explorer {
 
   done() {
     const { map } = this.state;
-    if (!this.columns.length) return;
+    if (!this.columns.length) {
+      if (map) this.setStatus(map.is_sketch ? "Sketch of the graph; the partitions and the layout are being computed" : "Layout done; the partitions are being computed");
+      return;
+    }
     this.setStatus(doneText(this.columns.length, map), map ? "done" : "");
     this.root.dataset.columns = this.columns.map((column) => `${column.method}:${column.num_parts}:${column.cut}`).join(" ");
-    this.foot.textContent = footText(this.snapshot.facts, map, this.columns);
+    this.foot.textContent = footText(this.snapshot.facts, this.state, this.columns);
+    this.root.dataset.edges = !map || map.is_sketch ? "none" : !map.is_bundled || this.state.closer ? "single" : this.state.bundles ? "bundles" : "none";
   }
 
   destroy() { this.gone = true; this.unwatch(); this.renderer.destroy(); }

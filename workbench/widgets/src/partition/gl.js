@@ -1,6 +1,8 @@
 // Nodes and edges of a graph in WebGL2: one hidden context for all maps of a widget, each copied to its own canvas.
 // Positions go to the GPU once; a map differs from the next by the colours and roles of nodes and the order of edges.
 
+import { DETAIL_FROM, visibleNodes } from "./detail.js";
+
 const VERTEX = `#version 300 es
 layout(location=0) in vec2 place; layout(location=1) in float tint; layout(location=2) in float role;
 uniform vec4 view; uniform float radius, dim; uniform int lines; uniform vec3 palette[10]; uniform vec4 stroke;
@@ -24,7 +26,7 @@ void main() {
   float far = length(gl_PointCoord - 0.5) * size, rim = 0.5 * size - 0.5;
   float cover = clamp(rim - far + 0.5, 0.0, 1.0) * fill.a;
   if (cover < 0.03) discard;
-  vec3 shade = ring == 1 ? mix(fill.rgb, ink, clamp(far - rim + 1.6, 0.0, 1.0)) : fill.rgb;
+  vec3 shade = ring == 1 ? mix(fill.rgb, ink, clamp(far - rim + 1.6, 0.0, 1.0) * clamp((size - 2.0) / 6.0, 0.3, 1.0)) : fill.rgb;
   color = vec4(shade * cover, cover);
 }`;
 
@@ -72,7 +74,7 @@ export class Renderer {
   }
 
   #reload() {
-    this.positionBuffer = null;
+    this.positionBuffer = this.detailBuffer = this.detail = null;
     if (this.positions) this.setPositions(this.positions);
     for (const [key, layer] of [...this.layers]) { this.layers.delete(key); this.setLayer(key, layer); }
   }
@@ -103,7 +105,7 @@ export class Renderer {
 
   /**
    * Draws a layer at width x height device pixels and copies it to a 2D context.
-   * look: {view: {scale, x, y}, radius, dim, palette: [[r,g,b] 0..1 x 10], ink, strokes: [alpha a range, ...]}
+   * look: {view: {scale, x, y}, radius, dim, palette: [[r,g,b] 0..1 x 10], ink, strokes: [alpha a range, ...], under?: (context) => draws what lies below}
    */
   draw(key, context, width, height, look) {
     const { gl } = this;
@@ -129,10 +131,24 @@ export class Renderer {
     gl.uniform1i(this.at("lines"), 0);
     gl.uniform1f(this.at("radius"), look.radius);
     gl.uniform1f(this.at("dim"), look.dim);
-    gl.drawArrays(gl.POINTS, 0, this.positions.length / 2);
+    this.#drawPoints(layer, look.view, width, height);
     context.clearRect(0, 0, width, height);
+    look.under?.(context);
     context.drawImage(this.canvas, 0, 0);
     return true;
+  }
+
+  #drawPoints(layer, view, width, height) {
+    const { gl, positions } = this;
+    if (positions.length < 2 * DETAIL_FROM) { gl.drawArrays(gl.POINTS, 0, positions.length / 2); return; }
+    const key = [view.scale, view.x, view.y, width, height].join();
+    if (this.detail?.key !== key || this.detail.roles !== layer.roles || this.detail.positions !== positions) {
+      const nodes = visibleNodes(positions, layer.roles, view, width, height);
+      this.detail = { key, roles: layer.roles, positions, num: nodes.length };
+      this.detailBuffer = this.#upload(gl.ELEMENT_ARRAY_BUFFER, this.detailBuffer, nodes);
+    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.detailBuffer);
+    gl.drawElements(gl.POINTS, this.detail.num, gl.UNSIGNED_INT, 0);
   }
 
   #bind({ buffers }) {

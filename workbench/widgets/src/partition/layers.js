@@ -10,12 +10,15 @@ export function tintsOf(by, column, map) {
   const num = map.positions.length / 2;
   const tints = new Uint8Array(num);
   for (let i = 0; i < num; i++) {
-    if (by === "class") tints[i] = map.classes[i] === NO_CLASS ? GREY : map.classes[i] & 7;
+    if (by === "class" && map.classes) tints[i] = map.classes[i] === NO_CLASS ? GREY : map.classes[i] & 7;
     else if (by === "train") tints[i] = (map.train[i >> 3] >> (7 - (i & 7))) & 1 ? TRAIN : PLAIN;
     else tints[i] = column.assignment[i] & 7;
   }
   return tints;
 }
+
+/** Every node grey, without edges. */
+export const undividedLayer = (num) => ({ tints: new Uint8Array(num).fill(GREY), roles: new Uint8Array(num), edges: new Uint32Array(0), ranges: [] });
 
 /** The drawn edges of a map: those inside a part, cut ones, and cut ones of the selected part; with their ranges. */
 export function orderedEdges(edges, assignment, part) {

@@ -1,5 +1,6 @@
 // One map: a canvas with the picture of the renderer, one above it with labels, hover and lasso, and its pointer and keys.
 import { el } from "../lib/dom.js";
+import { drawBundles } from "./bundles.js";
 import { middles, nodeRadius, strokesOf } from "./layers.js";
 
 export const ASPECT = 0.9;
@@ -17,6 +18,11 @@ export class Zoom {
     this.y = v - ((v - this.y) * scale) / this.scale;
     this.scale = scale;
     this.#clamp();
+  }
+  /** What is in view, in layout coordinates: [x0, y0, x1, y1]. */
+  box() {
+    const [left, top] = [-this.x / this.scale, -this.y / this.scale];
+    return [left, 1 - top - 1 / this.scale, left + 1 / this.scale, 1 - top];
   }
   pan(du, dv) { this.x += du; this.y += dv; this.#clamp(); }
   #clamp() {
@@ -66,12 +72,21 @@ export class MapView {
     const look = {
       view: zoom, palette: theme.palette, ink: theme.ink, dim: selected ? 0.42 : 1,
       radius: nodeRadius(num, zoom.scale) * this.ratio * Math.min(1.1, Math.max(0.75, this.width / 452)),
-      strokes: strokesOf({ numEdges: state.map.edges.length / 2, zoom: zoom.scale, selected, showCut: state.showCut, dark: theme.dark }),
+      under: (pen) => this.#drawBundles(pen, theme, selected),
+      strokes: strokesOf({ numEdges: (state.closer ?? state.map.edges).length / 2, zoom: zoom.scale, selected, showCut: state.showCut, dark: theme.dark }),
     };
     const drawn = renderer.draw(this.key, this.base.getContext("2d"), this.base.width, this.base.height, look);
     this.node.dataset.drawn = drawn ? String(num) : renderer.lost ? "lost" : "none";
     this.say(renderer.lost ? "The browser took the drawing context away; the map comes back when it returns it. The figures below are complete." : "");
     this.drawOver(theme);
+  }
+
+  #drawBundles(pen, theme, selected) {
+    const { zoom, state } = this.shared;
+    const own = state.bundles?.columns[this.key];
+    if (!own || state.closer) return;
+    const place = (cell) => [(state.bundles.middles[2 * cell] / 65535 * zoom.scale + zoom.x) * this.base.width, ((1 - state.bundles.middles[2 * cell + 1] / 65535) * zoom.scale + zoom.y) * this.base.height];
+    drawBundles(pen, own, { place, theme, selected, showCut: state.showCut, ratio: this.ratio });
   }
 
   at(node) {
@@ -111,7 +126,7 @@ export class MapView {
 
   #drawLabels(pen, theme) {
     const { zoom, state: { map } } = this.shared;
-    if (this.data.num_parts > 8) return;
+    if (!this.data.num_parts || this.data.num_parts > 8) return;
     this.middles ??= middles(this.data, map);
     const places = this.middles.map((place) => place && [(place[0] * zoom.scale + zoom.x) * this.width, ((1 - place[1]) * zoom.scale + zoom.y) * this.height]);
     const known = places.filter(Boolean);

@@ -35,13 +35,25 @@ export const columnsAbreast = (width, numColumns) => (width < 720 ? 1 : Math.min
 
 export function doneText(numColumns, map) {
   const many = `${numColumns} partition${numColumns === 1 ? "" : "s"}`;
-  return map ? `Done: ${many} and the layout` : `${many} done, laying out the graph`;
+  return map && !map.is_sketch ? `Done: ${many} and the layout` : `${many} done, laying out the graph`;
 }
 
-export function footText(facts, map, columns) {
-  const drawn = !map ? "" : map.sampled
-    ? `All ${count(facts.num_nodes)} nodes are drawn; of ${count(map.num_pairs)} edges a random sample of ${count(map.edges.length / 2)}. The figures count all of them. `
-    : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
+/** What of the edges is drawn. */
+function edgeWords({ map, bundles, closer }) {
+  if (!map.is_bundled) return `All ${count(map.num_pairs)} edges are drawn. `;
+  if (closer) return `A closer look: the ${count(closer.length / 2)} edges with both ends in view are drawn one by one, of ${count(map.num_pairs)}. `;
+  if (!bundles) return `${count(map.num_pairs)} edges: too many to draw one by one, they are being bundled. `;
+  const { num_bundled: held, num_short: short, num_bundles: all, pairs } = bundles.columns[0];
+  const left = all > pairs.length / 2 ? `, the largest of ${count(all)}` : "";
+  const view = held + short < map.num_pairs ? `; of those with both ends in view ${count(held)} are` : `: ${count(held)} are`;
+  return `${count(map.num_pairs)} edges are too many to draw one by one${view} drawn as ${count(pairs.length / 2)} bundles between regions of the map${left}, wider where they hold more; ${count(short)} stay within a region. Zoom in for a closer look: regions get finer, then edges single. `;
+}
+
+export function footText(facts, state, columns) {
+  const { map } = state;
+  const drawn = !map ? "" : map.is_sketch
+    ? "A sketch of the layout is shown until it is computed: nodes lie about their region, edges are not drawn. "
+    : `All ${count(facts.num_nodes)} nodes are drawn. ${edgeWords(state)}The figures count all edges. `;
   const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
   const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
   const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
