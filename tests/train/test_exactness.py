@@ -117,6 +117,17 @@ def test_single_precision_constants_and_random_numbers_of_its_own_are_no_reason(
     assert told(EdgesDropped(lambda x, _: x)) == []
 
 
+def test_a_model_with_random_numbers_of_its_own_is_remarked_on() -> None:
+    def remarks(module: nn.Module) -> list[str]:
+        findings = Findings("launch")
+        refuse_inexact(module, GRAPH, findings, keyed=True)
+        return [finding.got for finding in findings.items if finding.severity == "warning"]
+
+    (remark,) = remarks(EdgesDropped(lambda x, _: x))
+    assert remark.startswith("EdgesDropped draws others in training")
+    assert remarks(Layers(lambda x, _: functional.dropout(x))) == []
+
+
 def test_dropout_of_rows_that_are_neither_nodes_nor_edges_needs_drawn_masks() -> None:
     def drop_weights(x: Tensor, module: Layers) -> Tensor:
         return x @ functional.dropout(torch.eye(WIDTH, dtype=x.dtype), 0.5, module.training)

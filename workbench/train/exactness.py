@@ -67,7 +67,8 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
     """Note what in a model a partitioned run cannot compute exactly.
 
     Layers that are known for it are named. Else two ranks of this process, in threads, train and evaluate
-    a copy on a small part of the graph, divided at random, and are compared with the plain model.
+    a copy on a small part of the graph, divided at random, and are compared with the plain model. A model that draws
+    random numbers of its own in training is compared in evaluation alone, and the findings say so.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
         )
         partition.write_parts(folder)
         for training in (False, True):
-            difference = _try(model.train(training), little, folder, keyed=keyed)
+            difference = _try(model.train(training), little, folder, findings, keyed=keyed)
             if difference is not None:
                 _refuse("model", f"{difference}, {'in training' if training else 'in evaluation'}", findings)
                 return
@@ -135,12 +136,13 @@ def _at_random(num_nodes: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(halves).astype(np.int32)
 
 
-def _try(model: nn.Module, graph: Graph, folder: str, *, keyed: bool) -> str | None:
+def _try(model: nn.Module, graph: Graph, folder: str, findings: Findings, *, keyed: bool) -> str | None:
     """Return how two ranks differ from one, or None: where, or what was raised."""
     try:
         whole = forward_whole(model, graph, keyed=keyed)
         if model.training and not same(whole.outputs, forward_whole(model, graph, keyed=keyed).outputs):
-            return None  # it draws random numbers of its own: nothing to compare
+            _remark_on_chance(model, findings)
+            return None  # nothing to compare
     except Exception as error:  # the plain model itself, on a small part of the graph
         return f"{type(model).__name__}.forward: {_in_a_line(error)}"
     copies, traces = [copy.deepcopy(model) for _ in range(_NUM_PARTS)], [Trace(0)] * _NUM_PARTS
@@ -161,6 +163,18 @@ def _try(model: nn.Module, graph: Graph, folder: str, *, keyed: bool) -> str | N
     except Exception as error:  # whatever the model raises on a part: it is not for parts
         return f"{max(traces, key=lambda trace: len(trace.passed)).place}: {_in_a_line(error)}"
     return difference_of(model, whole, found)
+
+
+def _remark_on_chance(model: nn.Module, findings: Findings) -> None:
+    """Note that nobody knows whether a model is exact in training: each rank draws other numbers."""
+    findings.add(
+        "model",
+        "random numbers by torch.nn.functional.dropout alone, whose masks all ranks share",
+        f"{type(model).__name__} draws others in training: each rank draws its own, and whether the model is exact "
+        "in training could not be tried",
+        "draw by dropout, or let no layer's call depend on chance, and nothing on other rows",
+        severity="warning",
+    )
 
 
 def _in_a_line(error: Exception) -> str:
