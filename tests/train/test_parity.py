@@ -80,3 +80,21 @@ def test_the_table_shows_text_of_models_as_text() -> None:
 def test_a_keyword_that_no_strategy_takes_is_an_error() -> None:
     with pytest.raises(InputError, match="quux"):
         wb.check_parity(GRAPH, "sage", quux=1)
+
+
+def test_one_strategy_may_be_named_alone() -> None:
+    (row,) = wb.check_parity(GRAPH, "gat", "halo_exchange", hidden_channels=8, partition="random").rows
+    assert (row.strategy, row.verdict) == ("halo_exchange", "exact")
+
+
+def test_what_makes_no_comparison_is_told_all_at_once() -> None:
+    with pytest.raises(InputError, match="4 problems") as told:
+        wb.check_parity(GRAPH, "gat", [], tolerance=-1.0, trainers=2, epochs=3)
+    assert [finding.where for finding in told.value.findings] == ["strategies", "tolerance", "trainers", "epochs"]
+
+
+def test_a_batch_of_one_row_meets_batch_norm_as_in_a_run() -> None:
+    words = {"hidden_channels": 8, "norm": "batch", "fanouts": (1, 1), "batch_size": 1}
+    (row,) = wb.check_parity(GRAPH, "sage", ["mini_batch"], **words).rows
+    assert row.verdict == "differs"
+    assert math.isfinite(row.loss)

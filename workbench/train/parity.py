@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from workbench.core.errors import InputError
+from workbench.core.errors import Findings, InputError
 from workbench.core.given import require_graph
 from workbench.models import MODELS
 from workbench.train.base import STRATEGIES, TASKS, Strategy
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def check_parity(
     graph: Graph,
     model: Model = "sage",
-    strategies: Sequence[str | Strategy] = ("halo_exchange",),
+    strategies: str | Strategy | Sequence[str | Strategy] = ("halo_exchange",),
     num_parts: int = 2,
     *,
     tolerance: float = 1e-10,
@@ -42,7 +42,8 @@ def check_parity(
     model's first weights: the mean loss of an epoch and its gradients with the model in training (BatchNorm by batch
     statistics, dropout left out), and the predictions with the model in evaluation. A difference is exact where it
     stays within ``tolerance * max(1, largest value)``. A strategy that samples is no exact one, and the report says by
-    how much; with ``fanouts=(-1, -1)`` and a model without BatchNorm it is.
+    how much. With ``fanouts=(-1, -1)`` and a model without BatchNorm it is, if no layer reads degrees: those at the
+    rim of a batch are the batch's (GCN, SGC, ChebNet: one hop more).
 
     Parameters
     ----------
@@ -50,10 +51,11 @@ def check_parity(
         Small enough for several forwards over all of it in memory.
     model : str, ModelSpec, torch.nn.Module or factory
         As in ``launch``; it is neither changed nor trained.
-    strategies : sequence of str or Strategy
+    strategies : str, Strategy or sequence of them
     num_parts : int
         Ranks of each strategy; ``full_graph`` takes one.
     tolerance : float
+        At least 0.
     **keywords
         As in ``launch``: ``partition="random"``, ``batch_size=``, ``hidden_channels=``, ...; each strategy takes those
         that it has.
@@ -69,6 +71,8 @@ def check_parity(
         Where no strategy takes a keyword, or graph and model do not go together.
     """
     require_graph(graph, "check_parity")
+    strategies = (strategies,) if isinstance(strategies, str | Strategy) else strategies
+    _check(strategies, tolerance, keywords)
     names = [choice if isinstance(choice, str) else STRATEGIES.name_of(choice) for choice in strategies]
     reference: Measured | None = None
     rows = []
@@ -88,6 +92,19 @@ def check_parity(
         reference = reference or measure_whole(base, graph, TASKS.from_dict(resolved.config.task.to_json()))
         rows.append(_compare(name, resolved, base, graph, reference, tolerance))
     return ParityReport(graph=graph.name, model=_name_of(model), tolerance=tolerance, rows=tuple(rows))
+
+
+def _check(strategies: Sequence[str | Strategy], tolerance: float, keywords: dict[str, Any]) -> None:
+    findings = Findings("check_parity")
+    if not strategies:
+        findings.add("strategies", "one strategy or more", "none", "strategies=('halo_exchange',), for example")
+    if not tolerance >= 0:
+        findings.add("tolerance", "at least 0", tolerance, "leave it out: 1e-10 is what rounding takes")
+    if "trainers" in keywords:
+        findings.add("trainers", "num_parts, the ranks of each strategy", keywords["trainers"], "pass num_parts=")
+    if "epochs" in keywords:
+        findings.add("epochs", "nothing: one epoch is compared", keywords["epochs"], "remove epochs=")
+    findings.raise_if_any()
 
 
 def _words(name: str, keywords: dict[str, Any], names: list[str]) -> dict[str, Any]:

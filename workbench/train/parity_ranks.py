@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from workbench.gather import LocalSource
 from workbench.models import call_model
 from workbench.train.base import STRATEGIES, TASKS, Job, Task
+from workbench.train.batch_norm import lone_rows_normalised
 from workbench.train.exact import open_inference
 from workbench.train.no_dropout import NoDropout
 from workbench.train.recorder import Recorder
@@ -66,7 +67,7 @@ def measure_whole(module: nn.Module, graph: Graph, task: Task) -> Measured:
     inputs = whole_graph_inputs(graph, _CPU, torch.float64)
     nodes = task.labelled(graph, graph.train_nodes)
     assert graph.y is not None, "checked at launch"
-    with NoDropout(), trace.on(model):
+    with NoDropout(), lone_rows_normalised(model), trace.on(model):
         outputs = call_model(model, inputs)
     targets = torch.from_numpy(np.asarray(graph.y[nodes]))
     loss = task.loss_sum(outputs[torch.from_numpy(nodes)], targets) / len(nodes)
@@ -101,7 +102,8 @@ def _measure(context: _ThreadRank, module: nn.Module) -> Measured:
     with closing(run):
         node_ids = getattr(run, "node_ids", None)
         trace = Trace(-1 if node_ids is None else len(node_ids))
-        loss = _train_an_epoch(run, model.train(), task, context.transport, trace)
+        with lone_rows_normalised(model):
+            loss = _train_an_epoch(run, model.train(), task, context.transport, trace)
         inference = getattr(run, "inference", None) or open_inference(context, model)
         with torch.inference_mode():
             predictions = inference.run(model.eval(), lambda rows: rows)
