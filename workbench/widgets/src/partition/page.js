@@ -40,7 +40,6 @@ export function doneText(numColumns, map) {
 
 /** What of the edges is drawn. */
 function edgeWords({ map, bundles, closer }) {
-  if (!map.is_bundled) return `All ${count(map.num_pairs)} edges are drawn. `;
   if (closer) return `A closer look: the ${count(closer.length / 2)} edges with both ends in view are drawn one by one, of ${count(map.num_pairs)}. `;
   if (!bundles) return `${count(map.num_pairs)} edges: too many to draw one by one, they are being bundled. `;
   const { num_bundled: held, num_short: short, num_bundles: all, pairs } = bundles.columns[0];
@@ -53,7 +52,8 @@ export function footText(facts, state, columns) {
   const { map } = state;
   const drawn = !map ? "" : map.is_sketch
     ? "A sketch of the layout is shown until it is computed: nodes lie about their region, edges are not drawn. "
-    : `All ${count(facts.num_nodes)} nodes are drawn. ${edgeWords(state)}The figures count all edges. `;
+    : map.is_bundled ? `All ${count(facts.num_nodes)} nodes are drawn. ${edgeWords(state)}The figures count all edges. `
+    : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
   const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
   const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
   const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
