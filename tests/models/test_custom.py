@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import GCNConv, Sequential
 
 from workbench.core.errors import InputError
 from workbench.models import MODEL_FILE, load_module, save_module
@@ -39,3 +41,14 @@ def test_a_module_that_cannot_travel_is_refused_and_the_old_file_stays(tmp_path:
         save_module(Locked(), tmp_path)
     assert (tmp_path / MODEL_FILE).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [MODEL_FILE]
+
+
+def test_a_sequential_of_pyg_comes_back_where_its_class_was_never_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [(GCNConv(4, 8), "x, edge_index -> x"), nn.ReLU(), (GCNConv(8, 2), "x, edge_index -> x")]
+    module = Sequential("x, edge_index", steps)
+    x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+    save_module(module, tmp_path)
+    monkeypatch.delitem(sys.modules, type(module).__module__)
+    assert torch.equal(load_module(tmp_path)(x, edge_index), module(x, edge_index))

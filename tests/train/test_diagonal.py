@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import ChebConv, GATConv, GCNConv, SAGEConv
 
-from workbench.core.errors import RunError
+from workbench.core.errors import InputError, RunError
 from workbench.graph import Graph
 from workbench.models import ModelInputs, call_model
 from workbench.testing import graphs
@@ -138,6 +138,11 @@ def test_layers_without_such_a_matrix_are_refused(layer: Any) -> None:
 def test_a_model_without_graph_layers_is_refused() -> None:
     with pytest.raises(RunError, match="got none"):
         enhance(nn.Linear(4, 3), 1.0)
+
+
+def test_a_launch_refuses_it_before_anything_starts(graph: Graph) -> None:
+    with pytest.raises(InputError, match=r"diagonal_enhancement: expected GCNConv layers.*use model='gcn'"):
+        resolve(graph, "gat", "cluster_batch", diagonal_enhancement=1.0, epochs=1, partitioner="hash", num_clusters=6)
 
 
 def test_it_is_the_same_by_sparse_products(graph: Graph, new_folder: NewFolder) -> None:

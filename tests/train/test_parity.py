@@ -98,3 +98,15 @@ def test_a_batch_of_one_row_meets_batch_norm_as_in_a_run() -> None:
     (row,) = wb.check_parity(GRAPH, "sage", ["mini_batch"], **words).rows
     assert row.verdict == "differs"
     assert math.isfinite(row.loss)
+
+
+def test_frozen_parameters_are_left_out() -> None:
+    module = Net(lambda: GATConv(WIDTH, WIDTH))
+    module.convs[0].requires_grad_(False)
+    report = wb.check_parity(GRAPH, module, ("halo_exchange", "mini_batch"), fanouts=(-1, -1, -1), partition="random")
+    assert report.ok
+
+
+def test_a_task_that_is_not_of_nodes_is_refused() -> None:
+    with pytest.raises(InputError, match="'link_prediction', of edges"):
+        wb.check_parity(GRAPH, "sage", ["mini_batch"], task="link_prediction")

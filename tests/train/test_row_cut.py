@@ -127,6 +127,13 @@ def test_what_a_model_does_in_training_alone_decides_too(
     assert [outcome.status for outcome in run.outcomes] == ["finished"]
 
 
+def test_frozen_parameters_have_no_gradient_to_compare(batch: ProbeBatch) -> None:
+    module = EXACT["sage"][0]()
+    module.convs[0].requires_grad_(False)
+    assert choose_row_cut(module, batch).mode == "cut"
+    assert choose_row_cut(module.requires_grad_(False), batch).mode == "cut"
+
+
 def test_the_answer_says_that_batch_norm_sees_other_rows(batch: ProbeBatch) -> None:
     verdict = choose_row_cut(Net(sage, norm=lambda: BatchNorm(WIDTH)), batch)
     assert verdict.mode == "cut"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL_FILE = "model.pkl"
+_WRITTEN_AT_RUN_TIME = "torch_geometric.nn.sequential_"  # PyG's Sequential: each has a class in a module of its own
 
 
 def save_module(module: nn.Module, folder: Path) -> Path:
@@ -25,7 +29,8 @@ def save_module(module: nn.Module, folder: Path) -> Path:
         Where the module holds something that cannot travel; the cause is named.
     """
     try:
-        data = cloudpickle.dumps(module)
+        with _all_by_value(module):
+            data = cloudpickle.dumps(module)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         findings = Findings(f"model {type(module).__name__}")
         fix = "keep open files, locks, generators and handles out of the module's attributes"
@@ -42,3 +47,14 @@ def load_module(folder: Path) -> nn.Module:
     """Read the module of a run's folder. It runs the code in the file: for ranks of the run, never for a reader."""
     module: nn.Module = cloudpickle.loads((Path(folder) / MODEL_FILE).read_bytes())
     return module
+
+
+@contextmanager
+def _all_by_value(module: nn.Module) -> Iterator[None]:
+    """Let classes travel by value whose module another process could not import."""
+    with ExitStack() as stack:
+        for name in sorted({type(part).__module__ for part in module.modules()}):
+            if name.startswith(_WRITTEN_AT_RUN_TIME) and name in sys.modules:
+                cloudpickle.register_pickle_by_value(sys.modules[name])
+                stack.callback(cloudpickle.unregister_pickle_by_value, sys.modules[name])
+        yield

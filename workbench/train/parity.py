@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from workbench.core.errors import Findings, InputError
 from workbench.core.given import require_graph
 from workbench.models import MODELS
-from workbench.train.base import STRATEGIES, TASKS, Strategy
+from workbench.train.base import STRATEGIES, TASKS, Strategy, Task
 from workbench.train.config import resolve
 from workbench.train.exactness import EXPECTED
 from workbench.train.parity_ranks import Measured, measure_ranks, measure_whole
@@ -68,7 +68,7 @@ def check_parity(
     Raises
     ------
     InputError
-        Where no strategy takes a keyword, or graph and model do not go together.
+        Where no strategy takes a keyword, graph and model do not go together, or the task is not one of nodes.
     """
     require_graph(graph, "check_parity")
     strategies = (strategies,) if isinstance(strategies, str | Strategy) else strategies
@@ -88,8 +88,9 @@ def check_parity(
                 raise
             rows.append(ParityRow.refused(name, trainers, error))
             continue
-        base = _module(resolved, graph)
-        reference = reference or measure_whole(base, graph, TASKS.from_dict(resolved.config.task.to_json()))
+        base, task = _module(resolved, graph), TASKS.from_dict(resolved.config.task.to_json())
+        _check_task(task, resolved.config.task.name)
+        reference = reference or measure_whole(base, graph, task)
         rows.append(_compare(name, resolved, base, graph, reference, tolerance))
     return ParityReport(graph=graph.name, model=_name_of(model), tolerance=tolerance, rows=tuple(rows))
 
@@ -105,6 +106,14 @@ def _check(strategies: Sequence[str | Strategy], tolerance: float, keywords: dic
     if "epochs" in keywords:
         findings.add("epochs", "nothing: one epoch is compared", keywords["epochs"], "remove epochs=")
     findings.raise_if_any()
+
+
+def _check_task(task: Task, name: str) -> None:
+    if task.unit != "node":
+        findings = Findings("check_parity")
+        fix = "compare the model on a task of nodes: task='node_classification' and targets for them"
+        findings.add("task", "one with a target for each node", f"{name!r}, of {task.unit}s", fix)
+        findings.raise_if_any()
 
 
 def _words(name: str, keywords: dict[str, Any], names: list[str]) -> dict[str, Any]:

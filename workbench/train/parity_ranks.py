@@ -71,7 +71,7 @@ def measure_whole(module: nn.Module, graph: Graph, task: Task) -> Measured:
         outputs = call_model(model, inputs)
     targets = torch.from_numpy(np.asarray(graph.y[nodes]))
     loss = task.loss_sum(outputs[torch.from_numpy(nodes)], targets) / len(nodes)
-    parameters = list(model.parameters())
+    parameters = _trained(model)
     gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
     with torch.no_grad():
         predictions = call_model(model.eval(), inputs)
@@ -107,7 +107,7 @@ def _measure(context: _ThreadRank, module: nn.Module) -> Measured:
         inference = getattr(run, "inference", None) or open_inference(context, model)
         with torch.inference_mode():
             predictions = inference.run(model.eval(), lambda rows: rows)
-    gradients = [parameter.grad if parameter.grad is not None else parameter * 0 for parameter in model.parameters()]
+    gradients = [parameter.grad if parameter.grad is not None else parameter * 0 for parameter in _trained(model)]
     return Measured(
         loss=loss,
         gradients=[gradient.detach() for gradient in gradients],
@@ -134,11 +134,16 @@ def _train_an_epoch(run: StrategyRun, model: nn.Module, task: Task, transport: T
             loss.backward()  # type: ignore[no-untyped-call]
             totals += torch.tensor([loss.item(), work.num_seeds], dtype=torch.float64)
     transport.all_reduce(totals)
-    for parameter in model.parameters():
+    for parameter in _trained(model):
         gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
         transport.all_reduce(gradient)
         parameter.grad = gradient / totals[1].item()
     return float(totals[0] / totals[1])
+
+
+def _trained(model: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters that are not frozen."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

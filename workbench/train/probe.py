@@ -81,7 +81,7 @@ def _difference(
     expected: Mapping[bool, list[Tensor]],
 ) -> str | None:
     """Return what differs by a boundary, and whether in training, or None."""
-    names = ["outputs", *(f"gradient of {name}" for name, _ in model.named_parameters())]
+    names = ["outputs", *(f"gradient of {name}" for name, p in model.named_parameters() if p.requires_grad)]
     for training, plain in expected.items():
         when = " in training" if training else ""
         try:
@@ -106,10 +106,9 @@ def _results(model: nn.Module, inputs: ModelInputs, num_seeds: int, *, training:
         torch.manual_seed(0)
         outputs = call_model(model, inputs)[:num_seeds]
     weights = torch.linspace(-1.0, 1.0, outputs.numel(), dtype=outputs.dtype, device=outputs.device)
-    parameters = list(model.parameters())
-    gradients = torch.autograd.grad(
-        (outputs.reshape(-1) * weights).sum(), parameters, allow_unused=True, materialize_grads=True
-    )
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    total = (outputs.reshape(-1) * weights).sum()
+    gradients = torch.autograd.grad(total, parameters, allow_unused=True, materialize_grads=True) if parameters else ()
     return [outputs.detach(), *gradients]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workbench.core.errors import Findings, InputError
+from workbench.core.errors import Findings, InputError, RunError
 from workbench.core.params import param
 from workbench.core.registry import Registry
 from workbench.gather import STORES, BatchPlan
@@ -20,6 +20,8 @@ from workbench.train.batches import BatchRun
 from workbench.train.strategies.mini_batch import describe
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from workbench.graph import Graph
 
 NUM_CLUSTERS = 50
@@ -84,6 +86,22 @@ class ClusterBatch(Strategy):
                 self.sampler(trainers).clusters(graph)
             except InputError as error:
                 findings.items.extend(error.findings)
+
+    def check_model(self, make: Callable[[], nn.Module], graph: Graph, *, trainers: int, findings: Findings) -> None:
+        if not self.diagonal_enhancement:
+            return
+        from workbench.train.diagonal import enhance  # PyG takes seconds to import
+
+        module = make()
+        try:
+            enhance(module, self.diagonal_enhancement)()
+        except RunError:
+            expected = "GCNConv layers that normalise and add self-loops, and no other message passing"
+            got, fix = (
+                f"{type(module).__name__} with others or none",
+                "use model='gcn', or remove diagonal_enhancement=",
+            )
+            findings.add("diagonal_enhancement", expected, got, fix)
 
     def _check_partitioner(self, findings: Findings) -> None:
         try:
