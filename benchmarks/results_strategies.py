@@ -112,18 +112,17 @@ def clusters_table(kept: Kept) -> str:
 
 
 def kept_edges(kept: Kept) -> str:
-    """Say how many edges the batches of clusters keep: on dense graphs they miss most of what inference reads."""
-    shares = {
-        run["dataset"]: run["edges_of_last_epoch"]
+    """Say how many edges the batches of clusters keep, and in how many steps they were trained on."""
+    found = [
+        f"{run['dataset']} {100 * run['edges_of_last_epoch']:.0f}% in {run['steps']} steps"
         for run in kept.runs
-        if (run["table"], run["row"]) == ("sage", "cluster_batch") and "edges_of_last_epoch" in run
-    }
-    listed = ", ".join(f"{dataset} {100 * share:.0f}%" for dataset, share in shares.items()) or "not measured yet"
+        if (run["table"], run["row"], run["rng_seed"]) == ("sage", "cluster_batch", 0) and "edges_of_last_epoch" in run
+    ]
     return (
-        "`cluster_batch` takes 10 of 50 METIS clusters a step. Of the graph's edges an epoch of it computes on: "
-        f"{listed}. "
-        "The rest is dropped in training and read in evaluation, so the fewer there are, the less a mean in a batch is "
-        "the mean that counts; with all clusters in one batch it is `full_graph`."
+        "`cluster_batch` takes 10 of 50 METIS clusters a step. The share of the graph's edges that an epoch of it "
+        f"computes on, and its steps: {', '.join(found) or 'not measured yet'}. The other edges are dropped in "
+        "training and read in evaluation. With all clusters in one batch it is `full_graph`; where it "
+        "stands far below, it has taken few steps, or learned from means over few neighbours."
     )
 
 
