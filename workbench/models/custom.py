@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL_FILE = "model.pkl"
-_WRITTEN_AT_RUN_TIME = "torch_geometric.nn.sequential_"  # PyG's Sequential: each has a class in a module of its own
+_WRITTEN_AT_RUN_TIME = "torch_geometric.nn.sequential_"  # the forward of a Sequential of PyG's
 
 
 def save_module(module: nn.Module, folder: Path) -> Path:
@@ -29,7 +29,7 @@ def save_module(module: nn.Module, folder: Path) -> Path:
         Where the module holds something that cannot travel; the cause is named.
     """
     try:
-        with _all_by_value(module):
+        with _all_by_value():
             data = cloudpickle.dumps(module)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         findings = Findings(f"model {type(module).__name__}")
@@ -50,11 +50,10 @@ def load_module(folder: Path) -> nn.Module:
 
 
 @contextmanager
-def _all_by_value(module: nn.Module) -> Iterator[None]:
-    """Let classes travel by value whose module another process could not import."""
+def _all_by_value() -> Iterator[None]:
+    """Let functions travel by value whose module another process could not import."""
     with ExitStack() as stack:
-        for name in sorted({type(part).__module__ for part in module.modules()}):
-            if name.startswith(_WRITTEN_AT_RUN_TIME) and name in sys.modules:
-                cloudpickle.register_pickle_by_value(sys.modules[name])
-                stack.callback(cloudpickle.unregister_pickle_by_value, sys.modules[name])
+        for name in [name for name in sys.modules if name.startswith(_WRITTEN_AT_RUN_TIME)]:
+            cloudpickle.register_pickle_by_value(sys.modules[name])
+            stack.callback(cloudpickle.unregister_pickle_by_value, sys.modules[name])
         yield
