@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch_geometric.nn import SAGEConv
 
 import workbench as wb
 from workbench.core.events import of_kind
@@ -38,6 +41,28 @@ def test_two_ranks_with_a_part_each_give_what_one_gives(session: wb.Session, gra
     rows = {row["kind"]: row for row in dashboard.view()["traffic"]["rows"]}
     assert rows["halo_forward"]["total_bytes"] == rows["halo_backward"]["total_bytes"] == EPOCHS * halo_bytes
     assert rows["halo_forward"]["name"] == "Halo exchange, forward"
+
+
+def test_ranks_agree_on_the_layers_that_a_model_skips_at_random(
+    session: wb.Session, graph: wb.Graph, tmp_path: Path
+) -> None:
+    class StochasticDepth(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([SAGEConv(12, 12) for _ in range(4)])
+            self.last = SAGEConv(12, 3)
+
+        def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                if not self.training or torch.rand(()) < 0.5:
+                    x = x + layer(x, edge_index).relu()
+            return self.last(x, edge_index)
+
+    torch.manual_seed(0)
+    model, words = StochasticDepth(), {"epochs": 6, "lr": 0.01}
+    run = session.launch(graph, model, "halo_exchange", trainers=2, **words).wait(PATIENCE_S)
+    alone = train_here(resolve(graph, model, "full_graph", **words), tmp_path)
+    assert run.history.train_loss.tolist() == pytest.approx(alone.losses, rel=1e-4)
 
 
 def test_a_rank_killed_between_exchanges_restarts_and_the_result_is_the_same(

@@ -57,6 +57,19 @@ def test_ranks_that_do_not_notice_are_killed_and_their_deaths_are_no_cause() -> 
     assert failed.data["cause"] == "ValueError: mine"
 
 
+def test_ranks_that_wait_for_each_other_are_tried_once_more_and_then_told_why() -> None:
+    replay = Replay(world_size=2)
+    for status in (Status.RESTARTING, Status.FAILED):
+        replay.run_to_step(1)
+        replay.report(0, "peer", cause="RuntimeError: Timed out waiting 60000ms for recv operation to complete")
+        replay.exit(0, code=1)
+        replay.report(1, "peer", cause="RuntimeError: Connection closed by peer")
+        replay.exit(1, code=1)
+        assert replay.state.status is status
+    failed = next(p for p in of(Publish, replay.out) if p.kind == "run_failed")
+    assert "they made different calls" in failed.data["cause"]
+
+
 def test_three_restarts_then_failure() -> None:
     replay = Replay(world_size=1)
     for _ in range(4):

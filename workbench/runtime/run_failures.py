@@ -23,6 +23,10 @@ from workbench.runtime.run_records import (
     WorkerLost,
 )
 
+_DISAGREED = (
+    "No rank was lost: they waited for each other. Either the network between them is cut, or they made different "
+    "calls: does the model branch on a rank's own data or random numbers?"
+)
 _RESTARTABLE: tuple[FailureKind, ...] = ("lost", "peer", "silent")
 
 
@@ -119,11 +123,14 @@ def _fail(state: RunState, signal: Signal, failures: tuple[Failure, ...]) -> Res
 
 
 def _after_failure(state: RunState, signal: Signal) -> Result:
-    failure = _first_cause(state.failures)
+    failure, waited = _first_cause(state.failures), _all_waited(state)
+    if waited:
+        failure = dataclasses.replace(failure, cause=f"{failure.cause}. {_DISAGREED}")
     fields = {name: getattr(failure, name) for name in ("host", "cause", "traceback", "log_tail")}
     fields["part"] = state.parts.get(failure.rank)
     told = dataclasses.replace(state.publish(signal, "rank_failed", **fields), rank=failure.rank)
-    is_forgiven = failure.kind in _RESTARTABLE and state.restarts < state.limits.max_restarts
+    most = min(state.limits.max_restarts, 1) if waited else state.limits.max_restarts  # the network may come back
+    is_forgiven = failure.kind in _RESTARTABLE and state.restarts < most
     if failure.kind == "memory" and state.memory_restarts == 0 and state.limits.max_restarts:
         is_forgiven, state = True, state.with_(memory_restarts=1)
     if not is_forgiven:
@@ -135,6 +142,12 @@ def _after_failure(state: RunState, signal: Signal) -> Result:
         signal, "run_restarting", attempt=state.restarts, from_step=state.resume_step, cause=failure.cause
     )
     return state, (told, again, SeekHosts())
+
+
+def _all_waited(state: RunState) -> bool:
+    """Say whether no rank went by itself: all were alive, until one had waited too long for another."""
+    all_are_echoes = len(state.failures) == state.world_size and all(one.kind == "peer" for one in state.failures)
+    return all_are_echoes and "timed out" in state.failures[0].cause.lower()
 
 
 def _first_cause(failures: tuple[Failure, ...]) -> Failure:

@@ -17,6 +17,7 @@ from workbench.core.registry import Registry
 from workbench.partition import PARTITIONERS
 from workbench.train.base import STRATEGIES, Job, StepWork, Strategy, StrategyRun
 from workbench.train.partitioned import FOLDER, open_local_part
+from workbench.train.seeding import seed_step
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -96,6 +97,10 @@ class _HaloRun:
             )
 
     def _forward(self, module: nn.Module, key: tuple[int, ...] | None) -> Tensor:
+        if key is not None:
+            # Dropout has its keys. What else the model draws, such as whether it skips a layer, all ranks draw alike:
+            # they make the same calls, or wait for each other in vain.
+            seed_step(key[0], key[1], key[1], rank=0)
         return self._runner.forward(module, dropout_key=key)[self._train_nodes]
 
     def close(self) -> None:
