@@ -8,6 +8,7 @@ docs and its entry in a run's configuration.
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -101,10 +102,12 @@ def coerce(value: Any, info: ParamInfo, findings: Findings) -> Any:
     """Convert `value` to the declared type without losing information, or note a finding."""
     converted, ok = _convert(value, info.annotation)
     if not ok:
-        findings.add(info.name, type_name(info.annotation), f"{value!r} ({type(value).__name__})", info.help)
+        given = f"{value!r} ({type(value).__name__})"
+        findings.add(info.name, type_name(info.annotation), given, _example(info, info.default))
         return value
     if info.choices is not None and converted not in info.choices:
-        findings.add(info.name, f"one of {list(info.choices)}", repr(value), info.help)
+        example = info.default if info.default in info.choices else info.choices[0]
+        findings.add(info.name, f"one of {list(info.choices)}", repr(value), _example(info, example))
     _check_range(converted, info, findings)
     return converted
 
@@ -114,9 +117,21 @@ def _check_range(value: Any, info: ParamInfo, findings: Findings) -> None:
         if not isinstance(item, (int, float)) or isinstance(item, bool):
             continue
         if info.minimum is not None and not item >= info.minimum:
-            findings.add(info.name, f"at least {info.minimum}{_unit(info)}", repr(item), info.help)
+            example = _example(info, info.minimum)
+            findings.add(info.name, f"at least {info.minimum}{_unit(info)}", repr(item), example)
         if info.maximum is not None and not item <= info.maximum:
-            findings.add(info.name, f"at most {info.maximum}{_unit(info)}", repr(item), info.help)
+            example = _example(info, info.maximum)
+            findings.add(info.name, f"at most {info.maximum}{_unit(info)}", repr(item), example)
+        elif item == math.inf:
+            findings.add(info.name, "a finite number", repr(item), _example(info, info.default))
+
+
+def _example(info: ParamInfo, value: Any) -> str:
+    """Return what to do: a value that would do, and what it means."""
+    meaning = f" ({info.help})" if info.help else ""
+    if value is dataclasses.MISSING or isinstance(value, tuple):
+        return f"correct {info.name}={meaning}"
+    return f"pass {info.name}={value!r}, for example{meaning}"
 
 
 def _unit(info: ParamInfo) -> str:
