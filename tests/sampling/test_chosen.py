@@ -241,3 +241,36 @@ def test_a_hub_in_a_tree_is_drawn_from_without_looking_at_its_edges() -> None:
     found = sample(graph, [0], fanouts=(3,), disjoint=True, rng_seed=4)
     wanted = expected(graph, np.array([0]), NeighborSampler(fanouts=(3,), disjoint=True), (4, 0, 0))
     assert np.array_equal(found.edge_ids, wanted.edge_ids)
+
+
+@pytest.mark.parametrize(("of_nodes", "of_edges"), [(np.float64, np.int64), (np.int64, np.float64)])
+def test_seeds_own_times_compare_with_edges_of_another_type(of_nodes: Any, of_edges: Any) -> None:
+    times = {
+        "node_data": {"time": np.array([1, 0, 0, 0], of_nodes)},
+        "edge_data": {"time": np.array([1, 5, 9], of_edges)},
+    }
+    graph = Graph.from_edge_index([[1, 2, 3], [0, 0, 0]], 4, **times)
+    assert sample(graph, [0], fanouts=(-1,), time_attr="time").node_ids.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("more", [{"weight_attr": "weight"}, {"disjoint": True}, {"time_attr": "time"}])
+def test_a_fanout_beyond_all_degrees_takes_no_memory(more: dict[str, Any]) -> None:
+    times, weights = np.zeros(4), np.ones(3)
+    columns: Any = {"node_data": {"time": times}, "edge_data": {"weight": weights}}
+    graph = Graph.from_edge_index([[1, 2, 3], [0, 0, 0]], 4, **columns)
+    assert sample(graph, [0], fanouts=(10**12,), **more).num_edges == 3
+
+
+def test_numbers_that_do_not_fit_are_errors() -> None:
+    columns: Any = {"weight": np.array([1.0, 1e300]), "time": np.array([1, 2**63 + 1], np.uint64)}
+    graph = Graph.from_edge_index([[1, 2], [0, 0]], 3, edge_data=columns)
+    with pytest.raises(InputError, match=r"float32 can hold; got 1e\+300 at edge 1"):
+        sample(graph, [0], weight_attr="weight")
+    with pytest.raises(InputError, match="times up to"):
+        sample(graph, [0], time_attr="time", seed_times=[2])
+
+
+def test_seed_times_for_a_sampler_without_times_are_an_error() -> None:
+    graph = Graph.from_edge_index([[1], [0]], 2)
+    with pytest.raises(InputError, match="seed_times: expected a sampler with time_attr; got LaborSampler"):
+        sample(graph, [0], "labor", seed_times=[1])

@@ -194,4 +194,7 @@ def sample(
     chosen = SAMPLERS.create(sampler, **params)
     seeds = as_seed_nodes(graph, seed_nodes)
     times = {} if seed_times is None else {"seed_times": seed_times}
+    if times and not hasattr(chosen, "time_attr"):
+        findings.add("seed_times", "a sampler with time_attr", type(chosen).__name__, "use 'neighbor', or leave it out")
+        findings.raise_if_any()
     return chosen.sample(graph, seeds, epoch=epoch, batch=batch, rng_seed=rng_seed, **times)

@@ -15,6 +15,7 @@ from workbench.sampling.topology import Topology
 
 T = TypeVar("T", bound=np.generic)
 Ids = NDArray[np.int64]
+_LATEST = 2**63 - 1
 NO_TIMES: Ids = np.empty(0, np.int64)
 NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
 
@@ -44,12 +45,19 @@ def _check_weights(column: NDArray[Any], name: str) -> None:
         findings.raise_if_any()
     good = np.isfinite(column) & (column >= 0)
     if not good.all():
-        first = int(np.flatnonzero(~good)[0])
-        got = f"{column[first]} at edge {first}, {int((~good).sum())} such in all"
+        got = _first_of(column, ~good)
         findings.add(where, "finite weights of 0 or more", got, "give such edges the weight 0, or remove them")
+    elif len(column) and column.max() > np.finfo(np.float32).max:
+        got = _first_of(column, column > np.finfo(np.float32).max)
+        findings.add(where, "weights that float32 can hold", got, "divide all weights by the largest")
     elif len(column) and not column.any():
         findings.add(where, "at least one positive weight", "all weights 0", "leave weight_attr out for uniform draws")
     findings.raise_if_any()
+
+
+def _first_of(column: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    first = int(np.flatnonzero(wrong)[0])
+    return f"{column[first]} at edge {first}, {int(wrong.sum())} such in all"
 
 
 def _as_weights(column: NDArray[Any]) -> NDArray[np.float32]:
@@ -98,10 +106,12 @@ def times_for(graph: Topology, name: str, seed_nodes: Ids, seed_times: Any) -> T
         findings.add("seed_times", "a time for each seed", got, f"pass seed_times=, or node_data={{{name!r}: ...}}")
     findings.raise_if_any()
     own = None if nodes is None else _times_of(nodes, f"node_data[{name!r}]")
-    if seed_times is None:
+    if seed_times is None and edges is None:
         assert own is not None, "checked above"
         of_seeds = own[seed_nodes]
     else:
+        if seed_times is None:
+            seed_times = nodes[seed_nodes]  # in the order of the edges, which may be of another type
         of_seeds = _seed_times(seed_times, len(seed_nodes), edges if edges is not None else nodes)
     if edges is not None:
         return Times(of_edges=_times_of(edges, f"edge_data[{name!r}]"), of_seeds=of_seeds)
@@ -136,6 +146,8 @@ def _check_times(column: NDArray[Any], where: str) -> None:
         findings.add(where, "one time each", f"{column.dtype} {column.shape}", "pass a vector of numbers or dates")
     elif column.dtype.kind in "fmM" and (column != column).any():  # NaN and NaT differ from themselves
         findings.add(where, "a time everywhere", "NaN or NaT", "leave out what has no time, or give it one")
+    elif column.dtype == np.uint64 and (column > np.uint64(_LATEST)).any():
+        findings.add(where, f"times up to {_LATEST} (int64)", str(column.max()), "subtract the earliest time from all")
     findings.raise_if_any()
 
 

@@ -64,7 +64,8 @@ def draw_chosen(graph: Topology, seed_nodes: Ids, fanouts: Sequence[int], *, cho
     def draw(hop: int, frontier: Frontier, room: Room) -> Drawn:
         fanout, nodes = fanouts[hop - 1], frontier.nodes
         destinations, edge_ids = room(kernels.count_edges(indptr, nodes, fanout, choice.replace))
-        size = int(kernels.largest_degree(indptr, nodes)) + 2 * max(fanout, 0)
+        drawn_beside = 2 * max(fanout, 0) if choice.replace else 0  # else a fanout beyond all degrees costs nothing
+        size = int(kernels.largest_degree(indptr, nodes)) + drawn_beside
         ids, keys = np.empty(size, np.int64), np.empty(size, np.int64)
         count = kernels_chosen.draw_chosen(
             indptr, indices, nodes, frontier.trees, frontier.first, seed_nodes, *columns,

@@ -177,7 +177,7 @@ def draw_chosen(  # type: ignore[no-untyped-def]
     tree_nodes : array
         The seed of each tree.
     ids, keys : array
-        Room for the largest degree and twice the fanout.
+        Room for the largest degree; with replacement for twice the fanout beside it.
     """
     e = 0
     has_times = seed_times.shape[0] > 0
