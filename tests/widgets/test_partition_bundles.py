@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -118,11 +119,12 @@ def test_a_million_nodes_travel_in_less_than_eight_megabytes() -> None:
 def test_a_sketch_is_answered_while_a_partition_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view_of: object
 ) -> None:
-    from workbench.graph import layout
     from workbench.partition.methods import metis
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
-    monkeypatch.setattr(layout, "SKETCH_FROM", 500)
+    monkeypatch.setattr(
+        sys.modules["workbench.graph.layout"], "SKETCH_FROM", 500
+    )  # the package has a function so called
     script = tmp_path / "child.py"
     script.write_text("import time\ntime.sleep(600)")
     monkeypatch.setattr(metis, "CHILD_SCRIPT", script)
