@@ -122,9 +122,8 @@ def test_a_sketch_is_answered_while_a_partition_is_made(
     from workbench.partition.methods import metis
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
-    monkeypatch.setattr(
-        sys.modules["workbench.graph.layout"], "SKETCH_FROM", 500
-    )  # the package has a function so called
+    layout = sys.modules["workbench.graph.layout"]  # the package has a function of that name
+    monkeypatch.setattr(layout, "SKETCH_FROM", 500)
     script = tmp_path / "child.py"
     script.write_text("import time\ntime.sleep(600)")
     monkeypatch.setattr(metis, "CHILD_SCRIPT", script)
@@ -137,5 +136,6 @@ def test_a_sketch_is_answered_while_a_partition_is_made(
     view.say("ask", id="2", question="map", arguments={})
     assert view.wait("progress")[-1]["text"] == "the layout comes after the partitions"
     explorer._command_cancel()
-    assert any(answer.get("cancelled") and answer["id"] == "2" for answer in view.wait("answer", 2))
+    (cancelled,) = [answer for answer in view.wait("answer", 3) if answer["id"] == "2"]  # the partition's too
+    assert cancelled["cancelled"]
     explorer.close()
