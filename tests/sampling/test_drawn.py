@@ -165,3 +165,22 @@ def test_the_subgraph_of_a_seed_in_shadow_is_its_own_with_the_root_first() -> No
         assert together.node_ids[together.batch == tree].tolist() == alone.node_ids.tolist()
         inside = together.batch[together.edge_index[1]] == tree
         assert sorted(together.edge_ids[inside].tolist()) == sorted(alone.edge_ids.tolist())
+
+
+def test_owners_are_dealt_again_for_another_graph_at_the_same_address() -> None:
+    sampler, seeds = ClusterSampler(num_clusters=8, clusters_per_batch=1, num_owners=2), np.arange(6)
+    for turn in range(30):
+        num_nodes = 6 + turn * 7 % 30
+        ring = np.stack([np.arange(num_nodes), (np.arange(num_nodes) + 1) % num_nodes])
+        graph = Graph.from_edge_index(np.concatenate([ring, ring[::-1]], axis=1), num_nodes)
+        owned = np.sort(np.concatenate(sampler.owned(graph, seeds)))
+        assert owned.tolist() == list(range(min(8, num_nodes)))
+
+
+def test_weights_are_finite_where_one_walk_was_never_seen_along_an_edge() -> None:
+    graph = Graph.from_edge_index(np.random.default_rng(0).integers(0, 50, (2, 300)), 50)
+    weights = [
+        sample(graph, np.arange(50), "saint_walk", num_roots=1, walk_length=3, coverage=1, batch=batch).edge_weight
+        for batch in range(20)
+    ]
+    assert all(weight is not None and np.isfinite(weight).all() for weight in weights)

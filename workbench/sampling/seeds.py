@@ -41,7 +41,8 @@ def as_node_ids(nodes: Any, num_nodes: int, name: str) -> Ids:
             findings.raise_if_any()
         return np.flatnonzero(array)
     if array.size and array.dtype.kind not in "iu":
-        fix = f"pass {name}.astype('int64') if the numbers are node ids"
+        convert = "long()" if hasattr(nodes, "detach") else "astype('int64')"
+        fix = f"pass {name}.{convert} if the numbers are node ids" if array.dtype.kind == "f" else "pass a list of ids"
         findings.add(name, "whole numbers (integers)", f"{array.dtype} {_some(array)}", fix)
     if array.ndim > 1:
         findings.add(name, "one dimension", f"shape {array.shape}", f"pass {name}.reshape(-1)")

@@ -18,7 +18,7 @@ from workbench.core.rng import generator
 from workbench.partition import Partition, partition
 from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
 from workbench.sampling.cluster_owners import cluster_loads, deal_clusters
-from workbench.sampling.derived import DERIVED
+from workbench.sampling.derived import DERIVED, DerivedCache
 from workbench.sampling.drawn import subgraph_among
 from workbench.sampling.scratch import Scratch
 from workbench.sampling.topology import Topology
@@ -102,7 +102,10 @@ class ClusterSampler(Sampler):
         def deal() -> list[Ids]:
             return deal_clusters(cluster_loads(graph, self.clusters(graph), seed_nodes, count), self.num_owners)
 
-        return DERIVED.get(seed_nodes, (self, id(graph.indptr)), deal)
+        of_graph = DERIVED.get(
+            graph.indptr, ("owners", self), DerivedCache
+        )  # forgotten with the graph, or with the seeds
+        return of_graph.get(seed_nodes, "owned", deal)
 
     def _num_clusters(self, graph: Topology) -> int:
         return min(self.num_clusters, graph.num_nodes)

@@ -49,6 +49,13 @@ class WalkChances:
         return chance
 
 
+def _above_zero(both: Floats, indptr: Ids, destinations: Ids) -> Floats:
+    """Return what an edge has where the only walk was never seen at both ends: it begins at one, then steps along."""
+    degrees = indptr[destinations + 1] - indptr[destinations]
+    above: Floats = np.where(both > 0, both, 1.0 / ((len(indptr) - 1) * degrees))
+    return above
+
+
 @SAMPLERS.register("saint_walk")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaintWalkSampler(Sampler):
@@ -92,8 +99,8 @@ class SaintWalkSampler(Sampler):
             subgraph_among(graph, np.unique(visited[:count]), seed_nodes, scratch=scratch),
             len(seed_nodes),
             node_chance=lambda nodes: at_least_once(chances.node(nodes), num_walks),
-            pair_chance=lambda u, v, edge_ids: both_at_least_once(
-                chances.node(u), chances.node(v), chances.both(edge_ids), num_walks
+            pair_chance=lambda u, v, edge_ids: _above_zero(
+                both_at_least_once(chances.node(u), chances.node(v), chances.both(edge_ids), num_walks), topology[0], v
             ),
         )
 
