@@ -113,14 +113,15 @@ def coerce(value: Any, info: ParamInfo, findings: Findings) -> Any:
 
 
 def _check_range(value: Any, info: ParamInfo, findings: Findings) -> None:
-    for item in value if isinstance(value, tuple) else (value,):
+    is_sequence = isinstance(value, tuple)
+    for item in value if is_sequence else (value,):
         if not isinstance(item, (int, float)) or isinstance(item, bool):
             continue
         if info.minimum is not None and not item >= info.minimum:
-            example = _example(info, info.minimum)
+            example = _example(info, info.default if is_sequence else info.minimum)
             findings.add(info.name, f"at least {info.minimum}{_unit(info)}", repr(item), example)
         if info.maximum is not None and not item <= info.maximum:
-            example = _example(info, info.maximum)
+            example = _example(info, info.default if is_sequence else info.maximum)
             findings.add(info.name, f"at most {info.maximum}{_unit(info)}", repr(item), example)
         elif item == math.inf:
             findings.add(info.name, "a finite number", repr(item), _example(info, info.default))
