@@ -73,6 +73,7 @@ def test_clicks_in_a_row_are_all_obeyed(explorer: Notebook) -> None:
 def test_the_curves_answer_a_batch_size_before_the_kernel_does(notebook: Notebook) -> None:
     """Once the curves of unique nodes are measured, the page reads its first estimate off them."""
     notebook.open(SETUP.format(name="debian"), "explorer").run_all()
+    notebook.wait_value("'saturation' in explorer._found", True, 90)
     notebook.wait_js("() => !document.querySelector('.nx-waiting, .nx-progress:not([hidden])')", 90)
     notebook.execute(SLOW)
     sentence = notebook.page.evaluate(CLICK_AND_WATCH, ["Batch size in seeds, presets", "64"])

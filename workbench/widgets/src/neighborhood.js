@@ -181,7 +181,10 @@ export default defineWidget({
       timer ||= setTimeout(() => { timer = 0; guard(drawRest); });
     };
     const drawRest = () => {
-      if (dirty.has("head")) drawHead(model, at, ask, room);
+      if (dirty.has("head")) {
+        drawAnswer(model, at); // again: what came since would be marked as drawn, and never be
+        drawHead(model, at, ask, room);
+      }
       if (dirty.has("head") || dirty.has("component")) at.facts.replaceChildren(...facts(model));
       if (dirty.has("tree")) drawTree(model, at, ask, room);
       if (dirty.has("reach")) drawReach(model, at, ask);
