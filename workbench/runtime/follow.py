@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from workbench.core.errors import Findings
 from workbench.core.events import Event
 from workbench.core.units import format_seconds
 from workbench.runtime.run import Run
+
+LOOK_S = 0.1  # an interrupt is heard between two looks
 
 
 def read_config(path: Path) -> tuple[RunConfig, str]:
@@ -45,28 +48,32 @@ def read_config(path: Path) -> tuple[RunConfig, str]:
     return config, str(record.get("summary", ""))
 
 
-def follow(run: Run) -> int:
-    """Print what happens until the run ends; return 0 where it finished. An interrupt lets go of it."""
+def events_of(run: Run) -> Iterator[Event]:
+    """Yield every event of a run, on the caller's thread, as it comes, until the run has ended."""
     events: queue.SimpleQueue[list[Event]] = queue.SimpleQueue()
     unsubscribe = run.subscribe(events.put, replay=True)
-    _say(f"run {run.id}: {run.summary}")
     try:
         while True:
             ended = run.has_ended
             try:
-                told = events.get(timeout=0.2)
+                yield from events.get(timeout=LOOK_S)
             except queue.Empty:
                 if ended:
-                    break
-                continue
-            for event in told:
-                if line := line_of(event):
-                    _say(line)
+                    return
+    finally:
+        unsubscribe()
+
+
+def follow(run: Run) -> int:
+    """Print what happens until the run ends; return 0 where it finished. An interrupt lets go of it."""
+    _say(f"run {run.id}: {run.summary}")
+    try:
+        for event in events_of(run):
+            if line := line_of(event):
+                _say(line)
     except KeyboardInterrupt:
         _say(f"\nlet go of run {run.id}, which goes on: python -m workbench attach {run.id}, or stop {run.id}")
         return 130
-    finally:
-        unsubscribe()
     if run.status == "failed":
         run.wait(1.0)  # raises with the cause
     _say(f"{run.status}: {run.folder}")

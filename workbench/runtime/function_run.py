@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import queue
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import RunError
-from workbench.core.events import Event
+from workbench.runtime.follow import events_of
 from workbench.runtime.function_call import ENTRY, FUNCTION_FILE, function_config, pack_call, read_results
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_report import failure_text
@@ -63,23 +62,10 @@ def _why(run: Run) -> str:
 
 def _follow(run: Run, show: Show) -> None:
     """Show what the ranks print, on this thread (a notebook then puts it under the cell), until the run ends."""
-    events: queue.SimpleQueue[list[Event]] = queue.SimpleQueue()
-    unsubscribe = run.subscribe(events.put, replay=True)
     budget = _Budget(show)
-    try:
-        while True:
-            ended = run.has_ended
-            try:
-                told = events.get(timeout=0.1)
-            except queue.Empty:
-                if ended:
-                    return
-                continue
-            for event in told:
-                if event.kind == "output_written":
-                    budget.show(event.rank, event.data["stream"], event.data["text"])
-    finally:
-        unsubscribe()
+    for event in events_of(run):
+        if event.kind == "output_written":
+            budget.show(event.rank, event.data["stream"], event.data["text"])
 
 
 class _Budget:

@@ -11,7 +11,7 @@ import { NodeGrid, Renderer } from "./partition/gl.js";
 import { orderedEdges, tintsOf } from "./partition/layers.js";
 import { Zoom } from "./partition/map.js";
 import { Mapping } from "./partition/mapping.js";
-import { buildPage, columnsAbreast, doneText, factTiles, footText, tipLines } from "./partition/page.js";
+import { buildPage, columnRoom, doneText, edgesShown, factTiles, footText, tipLines, waitingText } from "./partition/page.js";
 import { sharedAsk } from "./partition/shared.js";
 import { readTheme, watchTheme } from "./partition/theme.js";
 import { trafficScale } from "./partition/traffic.js";
@@ -49,7 +49,7 @@ class Explorer {
     const wanted = JSON.stringify({ ...snapshot.settings, selected_part: null });
     if (wanted !== this.asked) this.askPartition();
     else if (snapshot.settings.selected_part !== this.state.part) this.askRoles(snapshot.settings.selected_part);
-    if (!before) { this.mapping.start(); }
+    if (!before) this.mapping.start();
   }
 
   delta(body) {
@@ -266,24 +266,19 @@ class Explorer {
 
   resize(width) {
     this.width = width;
-    const perRow = columnsAbreast(width, this.views.length);
-    this.grid.style.setProperty("--pe-columns", perRow || 1);
-    const room = perRow ? Math.floor((width - (perRow - 1) * 24) / perRow) : width;
-    this.views.forEach((view) => view.resize(Math.min(room, 760)));
+    const { perRow, room } = columnRoom(width, this.views.length);
+    this.grid.style.setProperty("--pe-columns", perRow);
+    this.views.forEach((view) => view.resize(room));
   }
 
   setStatus(text, kind = "") { this.status.textContent = text; this.status.className = `pe-status ${kind}`; }
-
   done() {
     const { map } = this.state;
-    if (!this.columns.length) {
-      if (map) this.setStatus(map.is_sketch ? "Sketch of the graph; the partitions and the layout are being computed" : "Layout done; the partitions are being computed");
-      return;
-    }
+    if (!this.columns.length) { if (map) this.setStatus(waitingText(map)); return; }
     this.setStatus(doneText(this.columns.length, map), map ? "done" : "");
     this.root.dataset.columns = this.columns.map((column) => `${column.method}:${column.num_parts}:${column.cut}`).join(" ");
     this.foot.textContent = footText(this.snapshot.facts, this.state, this.columns);
-    this.root.dataset.edges = !map || map.is_sketch ? "none" : !map.is_bundled || this.state.closer ? "single" : this.state.bundles ? "bundles" : "none";
+    this.root.dataset.edges = edgesShown(this.state);
   }
 
   destroy() { this.gone = true; this.unwatch(); this.renderer.destroy(); }

@@ -31,7 +31,24 @@ export function tipLines(facts, { part, role }) {
 }
 
 /** How many columns stand side by side on a page of that width. */
-export const columnsAbreast = (width, numColumns) => (width < 720 ? 1 : Math.min(numColumns, width >= 1320 && numColumns > 2 ? 3 : 2));
+/** What the status says of a map whose partitions are not there yet. */
+export const waitingText = (map) => `${map.is_sketch ? "Sketch of the graph; the partitions and the layout" : "Layout done; the partitions"} are being computed`;
+
+/** As what the edges are drawn: one by one, in bundles, or not at all. */
+export function edgesShown({ map, closer, bundles }) {
+  if (!map || map.is_sketch) return "none";
+  if (!map.is_bundled || closer) return "single";
+  return bundles ? "bundles" : "none";
+}
+
+/** How many columns stand in a row of this width, and how wide each is. */
+export function columnRoom(width, numColumns) {
+  const perRow = columnsAbreast(width, numColumns);
+  const room = perRow ? Math.floor((width - (perRow - 1) * 24) / perRow) : width;
+  return { perRow: perRow || 1, room: Math.min(room, 760) };
+}
+
+const columnsAbreast = (width, numColumns) => (width < 720 ? 1 : Math.min(numColumns, width >= 1320 && numColumns > 2 ? 3 : 2));
 
 export function doneText(numColumns, map) {
   const many = `${numColumns} partition${numColumns === 1 ? "" : "s"}`;
