@@ -102,6 +102,11 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             lower_is_better="names of the metrics of which less is better (mae)",
             num_parameters="parameters of the model",
         ),
+        "traffic_predicted": _kind(
+            "What a step is predicted to move, by the formulas of the strategy (told by rank 0 at the start).",
+            bytes="bytes a step over all ranks, by kind: {kind: count}; kinds without a prediction are left out",
+            formulas="the formula of each kind, in words: {kind: text}",
+        ),
         "step_finished": _kind(
             "A rank finished a global step.",
             epoch="epoch, from 1",
@@ -121,6 +126,22 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             step="global step the batch is for",
             spans="list of [phase, start_s, duration_s]: sample, gather, wait",
             pid="process id of the sampler",
+        ),
+        "staleness_measured": _kind(
+            "A rank read rows in a step that may be of earlier steps (told before its step_finished).",
+            step="global step in which they were read",
+            source="what was read: halo, halo_gradient, history, parameters",
+            ages="list of ages in steps, ascending, from 0; the age of a row is the step of the read less its own",
+            counts="rows read of each age, as many as there are ages",
+            bound="greatest age that the strategy allows, or null where it sets none",
+            num_cold="rows read that were never written: the rank read zeros; they are not in counts",
+        ),
+        "rows_gathered": _kind(
+            "A rank's feature rows of a step were brought together (told before its step_finished).",
+            step="global step",
+            num_local="rows that the rank owns",
+            num_cached="rows of others that a cache held",
+            num_remote="rows fetched from others",
         ),
         "epoch_finished": _kind(
             "An epoch ended on all ranks (told by rank 0).",
@@ -147,6 +168,7 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             rss_bytes="resident memory",
             limit_bytes="memory limit, or null",
             cpu_percent="percent of one core since the last measurement",
+            gpu="{name, percent, used_bytes, limit_bytes} of its device, or null without one",
         ),
         "sampler_started": _kind("A sampler serves a rank.", sampler="index", worker="Dask worker", pid="process id"),
         "sampler_lost": _kind(

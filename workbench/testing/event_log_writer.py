@@ -267,6 +267,7 @@ class EventLog:
             rss_bytes=rss_bytes,
             limit_bytes=limit_bytes,
             cpu_percent=float(self._jitter(70)),
+            gpu=None,
         )
 
     def _jitter(self, value: float) -> float:

@@ -17,7 +17,12 @@ from workbench.dashboard.steps import STEP_COMPLETED
 from workbench.dashboard.words import clipped, counted, rank_name, sampler_name, sentence
 
 LEVELS = ("info", "saved", "warning", "failure", "restart")
-_SILENT = frozenset({"step_finished", "batch_sampled", "resources_measured"})
+_SILENT = frozenset(
+    {
+        *("step_finished", "batch_sampled", "resources_measured"),
+        *("staleness_measured", "rows_gathered", "traffic_predicted"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
