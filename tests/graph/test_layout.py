@@ -140,6 +140,36 @@ def test_a_large_graph_is_sketched_first_and_the_layout_keeps_what_the_sketch_sh
     assert layout_module.kept_layout(graph, rng_seed=1) is None
 
 
+class After:
+    """A cancel signal that is set from its n-th look on."""
+
+    def __init__(self, looks: int) -> None:
+        self.left = looks
+
+    def is_set(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_sketch_stops_at_whatever_step_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = from_networkx(nx.disjoint_union(nx.grid_2d_graph(40, 45), nx.path_graph(4)))
+    monkeypatch.setattr(layout_module, "SKETCH_FROM", 1000)
+    monkeypatch.setattr(layout_sketch, "NUM_REGIONS", 100)
+    whole = layout_module.sketch_layout(graph).positions
+    monkeypatch.setattr(layout_sketch, "NODES_A_STEP", 500)
+    never = After(10_000)
+    assert np.array_equal(layout_module.sketch_layout(graph, cancel=never).positions, whole), "steps change nothing"
+    looks = 10_000 - never.left
+    assert looks > 3 + 2 * 4 + 4, (
+        "before and after the topology, at every step over the nodes, at every round of forces"
+    )
+    for after in range(looks):
+        with pytest.raises(Cancelled):
+            layout_module.sketch_layout(graph, cancel=After(after))
+        with pytest.raises(Cancelled):
+            layout_module.compute_layout(graph, cancel=After(after))
+
+
 def test_laying_out_leaves_the_interpreter_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel answers while it lays out: no step holds the interpreter's lock for long."""
     graph = datasets.load("rmat", num_nodes=2**17, num_edges=400_000)

@@ -89,17 +89,19 @@ def kept_layout(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
     return _read(_cache_path(graph, rng_seed), graph.num_nodes)
 
 
-def sketch_layout(graph: Graph, rng_seed: int = 0) -> GraphLayout | None:
+def sketch_layout(graph: Graph, rng_seed: int = 0, *, cancel: CancelSignal | None = None) -> GraphLayout | None:
     """Return the sketch from which the layout of a large graph starts: a million nodes in 2 s.
 
-    None for a graph of which there is no sketch, since it is laid out in the same time.
+    None for a graph of which there is no sketch, since it is laid out in the same time. Setting `cancel` stops it
+    with :class:`~workbench.core.errors.Cancelled`.
     """
     if graph.num_nodes < SKETCH_FROM:
         return None
-    frame, topology = _prepared(graph)
+    tick = _Ticker(None, cancel)
+    frame, topology = _prepared(graph, tick)
     if frame.num_large < SKETCH_FROM:
         return None
-    return frame.with_positions(_sketched(frame, topology, rng_seed))
+    return frame.with_positions(_sketched(frame, topology, rng_seed, tick))
 
 
 def compute_layout(
@@ -111,30 +113,38 @@ def compute_layout(
 ) -> GraphLayout:
     """Compute a layout without looking at the cache; O((n + m) log n)."""
     tick = _Ticker(progress, cancel)
-    frame, topology = _prepared(graph)
+    frame, topology = _prepared(graph, tick)
     positions, rough = frame.start(), None
     if frame.num_large >= SKETCH_FROM:
         tick.tell(0.0)
-        rough = _sketched(frame, topology, rng_seed)[frame.is_large]
+        rough = _sketched(frame, topology, rng_seed, tick)[frame.is_large]
     if frame.num_large:
         positions[frame.is_large] = fit(_by_forces(topology, rng_seed, tick, rough), frame.bottom, rough)
     return frame.with_positions(positions)
 
 
-def _prepared(graph: Graph) -> tuple[Frame, Topology]:
+def _prepared(graph: Graph, tick: _Ticker) -> tuple[Frame, Topology]:
     """Return the frame, and the symmetric topology of what is placed by forces."""
+    tick.check()
     starts, adjacent, weights = symmetric_topology(graph)
+    tick.check()
     if weights is None:
         weights = np.ones(len(adjacent), dtype=np.float32)
     frame = Frame.of(starts, adjacent)
+    tick.check()
     topology = (starts, adjacent, weights.astype(np.float32))
     return frame, _kept(*topology, frame.is_large) if frame.num_small else topology
 
 
-def _sketched(frame: Frame, topology: Topology, rng_seed: int) -> np.ndarray:
+def _sketched(frame: Frame, topology: Topology, rng_seed: int, tick: _Ticker) -> np.ndarray:
     """Return positions of all nodes, those placed by forces as in a sketch."""
     positions = frame.start()
-    rough = sketch(*topology[:2], lambda quotient: _by_forces(_parts(quotient), rng_seed, None, None), rng_seed)
+    silent = _Ticker(None, tick.cancel)  # its rounds are no progress of the whole
+
+    def place(quotient: sparse.csr_array) -> np.ndarray:
+        return _by_forces(_parts(quotient), rng_seed, silent, None)
+
+    rough = sketch(*topology[:2], place, rng_seed, tick.check)
     positions[frame.is_large] = fit(rough, frame.bottom)
     return positions
 
@@ -155,11 +165,10 @@ def _parts(matrix: sparse.csr_array) -> Topology:
 def _by_forces(
     topology: Topology,
     rng_seed: int,
-    tick: _Ticker | None,
+    tick: _Ticker,
     rough: np.ndarray | None,
 ) -> np.ndarray:
     """Place the nodes of a symmetric weighted graph, from a random start or from a sketch of it."""
-    tick = tick or _Ticker(None, None)
     starts, adjacent, weights = topology
     levels = build_levels(
         starts.astype(np.int64), adjacent, weights, max_coarsest=MAX_COARSEST, rng_seed=rng_seed, tick=tick.check

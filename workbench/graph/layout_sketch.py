@@ -14,12 +14,14 @@ from workbench.core.rng import generator
 NUM_REGIONS = 1024
 MAX_TIES = 16  # of a region to others, the strongest: a dense quotient graph is one ball
 MAX_REGION = 4.0  # members, in units of the mean
+NODES_A_STEP = 1_000_000  # looked at between two looks at the cancel signal: tens of milliseconds
 _KEY = 0x5CE7
 
 Place = Callable[[sparse.csr_array], np.ndarray]
+Check = Callable[[], None]
 
 
-def sketch(starts: np.ndarray, adjacent: np.ndarray, place: Place, rng_seed: int) -> np.ndarray:
+def sketch(starts: np.ndarray, adjacent: np.ndarray, place: Place, rng_seed: int, check: Check) -> np.ndarray:
     """Return a rough place for every node of a symmetric graph: float32 (n, 2), in no particular unit.
 
     Parameters
@@ -30,12 +32,15 @@ def sketch(starts: np.ndarray, adjacent: np.ndarray, place: Place, rng_seed: int
         Lays out the quotient graph: CSR with weights to positions (k, 2), neighbours about a unit apart.
     rng_seed : int
         Equal seeds give equal sketches.
+    check : callable
+        Is called between steps, and raises to leave them.
     """
     num_nodes = len(starts) - 1
     rng = generator(rng_seed, _KEY)
-    region = _grow_regions(starts, adjacent, rng)
+    region = _grow_regions(starts, adjacent, rng, check)
     sizes = np.bincount(region)
-    middles = np.asarray(place(_quotient(starts, adjacent, region, sizes)), dtype=np.float32)
+    middles = np.asarray(place(_quotient(starts, adjacent, region, sizes, check)), dtype=np.float32)
+    check()
     reach = 0.6 * np.sqrt(sizes / sizes.mean())
     far = (reach[region] * np.sqrt(rng.random(num_nodes))).astype(np.float32)
     angle = rng.random(num_nodes, dtype=np.float32) * np.float32(2 * np.pi)
@@ -45,22 +50,38 @@ def sketch(starts: np.ndarray, adjacent: np.ndarray, place: Place, rng_seed: int
     return placed
 
 
-def _grow_regions(starts: np.ndarray, adjacent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _grow_regions(starts: np.ndarray, adjacent: np.ndarray, rng: np.random.Generator, check: Check) -> np.ndarray:
     """Return the region of each node, grown in breadth from random nodes."""
     num_nodes = len(starts) - 1
     wanted = min(NUM_REGIONS, num_nodes)
     seeds = rng.choice(num_nodes, wanted, replace=False, shuffle=False).astype(np.int64)
     region, queue = np.full(num_nodes, -1, dtype=np.int32), np.empty(num_nodes, dtype=np.int64)
     limit = int(np.ceil(MAX_REGION * num_nodes / wanted))
-    _grow(read_only(starts), read_only(adjacent), read_only(seeds), limit, region, queue)
+    region[seeds], queue[:wanted] = np.arange(wanted), seeds
+    size = np.ones(wanted, dtype=np.int64)
+    topology = (read_only(starts), read_only(adjacent))
+    tail = wanted
+    for allowed in (limit, num_nodes):  # then, without a limit, whatever is left next to a region
+        head = 0
+        while head < tail:
+            check()
+            end = min(head + NODES_A_STEP, tail)
+            tail = _grow(*topology, head, end, tail, allowed, region, size, queue)
+            head = end
     return np.maximum(region, 0)  # a component without a seed goes with the first region: it is only a sketch
 
 
-def _quotient(starts: np.ndarray, adjacent: np.ndarray, region: np.ndarray, sizes: np.ndarray) -> sparse.csr_array:
+def _quotient(
+    starts: np.ndarray, adjacent: np.ndarray, region: np.ndarray, sizes: np.ndarray, check: Check
+) -> sparse.csr_array:
     """Return the graph of the regions: the edges between two, relative to their sizes, and only the strongest ties."""
     num_regions = len(sizes)
     ties = np.zeros((num_regions, num_regions), dtype=np.float32)
-    _count_ties(read_only(starts), read_only(adjacent), read_only(region), ties)
+    topology = (read_only(starts), read_only(adjacent))
+    for first in range(0, len(region), NODES_A_STEP):
+        check()
+        _count_ties(*topology, read_only(region), first, min(first + NODES_A_STEP, len(region)), ties)
+    check()
     np.fill_diagonal(ties, 0)
     ties /= np.sqrt(np.outer(sizes, sizes)).astype(np.float32)
     if num_regions > MAX_TIES:
@@ -73,33 +94,35 @@ def _quotient(starts: np.ndarray, adjacent: np.ndarray, region: np.ndarray, size
 
 @kernel
 def _grow(
-    starts: np.ndarray, adjacent: np.ndarray, seeds: np.ndarray, limit: int, region: np.ndarray, queue: np.ndarray
-) -> None:
-    """Claim nodes in breadth up to `limit` a region; then, without a limit, whatever is left next to a region."""
-    size = np.ones(len(seeds), dtype=np.int64)
-    tail = 0
-    for index in range(len(seeds)):
-        region[seeds[index]] = index
-        queue[tail] = seeds[index]
-        tail += 1
-    for sweep in range(2):
-        head = 0
-        while head < tail:
-            node = queue[head]
-            head += 1
-            own = region[node]
-            for edge in range(starts[node], starts[node + 1]):
-                other = adjacent[edge]
-                if region[other] < 0 and (sweep == 1 or size[own] < limit):
-                    region[other] = own
-                    size[own] += 1
-                    queue[tail] = other
-                    tail += 1
+    starts: np.ndarray,
+    adjacent: np.ndarray,
+    head: int,
+    end: int,
+    tail: int,
+    allowed: int,
+    region: np.ndarray,
+    size: np.ndarray,
+    queue: np.ndarray,
+) -> int:
+    """Let the nodes at ``queue[head:end]`` claim neighbours, up to `allowed` a region; return the queue's new tail."""
+    for place in range(head, end):
+        node = queue[place]
+        own = region[node]
+        for edge in range(starts[node], starts[node + 1]):
+            other = adjacent[edge]
+            if region[other] < 0 and size[own] < allowed:
+                region[other] = own
+                size[own] += 1
+                queue[tail] = other
+                tail += 1
+    return tail
 
 
 @kernel
-def _count_ties(starts: np.ndarray, adjacent: np.ndarray, region: np.ndarray, ties: np.ndarray) -> None:
-    for node in range(len(region)):
+def _count_ties(
+    starts: np.ndarray, adjacent: np.ndarray, region: np.ndarray, first: int, end: int, ties: np.ndarray
+) -> None:
+    for node in range(first, end):
         own = region[node]
         for edge in range(starts[node], starts[node + 1]):
             ties[own, region[adjacent[edge]]] += 1.0

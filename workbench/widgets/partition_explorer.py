@@ -213,9 +213,9 @@ class PartitionExplorer(WorkbenchWidget):
         }
 
     @answers("sketch")
-    def _answer_sketch(self, _progress: Progress) -> Mapping[str, Any]:
+    def _answer_sketch(self, progress: Progress) -> Mapping[str, Any]:
         """Return what can be drawn of a large graph at once, without edges; None where the map itself is as fast."""
-        rough = self._results.sketch()
+        rough = self._guarded(self._results.sketch, progress)
         return {"map": None if rough is None else pack.pack_sketch(self.graph, rough)}
 
     @answers("map")

@@ -100,12 +100,12 @@ class Results:
         finally:
             self._laying_out.release()
 
-    def sketch(self) -> GraphLayout | None:
+    def sketch(self, progress: Progress) -> GraphLayout | None:
         """Return what can be drawn of a large graph until it is laid out; None where that is known or as fast."""
         if self._layout is None:
             self._layout = kept_layout(self.graph)
         if self._layout is None and self._rough is None:
-            self._rough = sketch_layout(self.graph)
+            self._rough = sketch_layout(self.graph, cancel=_Signal(progress))
         return None if self._layout is not None else self._rough
 
     @property
