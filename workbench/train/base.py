@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -159,6 +160,19 @@ class StrategyRun(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class KeepsState(Protocol):
+    """A strategy at work that holds what a checkpoint must keep: histories, rows of earlier steps."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return this rank's own state, as of the last step: tensors, numbers, text, lists and dicts."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put back what this rank returned; called before the first work is asked for."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What a strategy needs to begin: the context and what was made of its configuration."""
@@ -181,6 +195,7 @@ class Strategy(Params):
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({})  # fields that are chosen from a registry
     part_owner: ClassVar[str] = "trainer"  # what owns a part of the graph, where `parts` has a partition
     serves: ClassVar[frozenset[Unit]] = frozenset({"node"})  # what targets may belong to
+    computes_together: ClassVar[bool] = False  # whether ranks exchange rows inside of one forward and backward
 
     def count_parts(self, trainers: int) -> int:
         """Return how many parts the graph is divided into, where `parts` has a partition: one a trainer."""
@@ -210,19 +225,56 @@ class StepTotals:
 
 
 class UpdateRun(Protocol):
-    """An update rule at work on one rank."""
+    """An update rule at work on one rank. A rule derives from it, and says what differs from a synchronous one."""
 
+    control_every: int = 1
+    """Steps from one poll of commands to the next: a rank may be ahead of rank 0 by as many."""
+
+    @abstractmethod
     def apply(self, loss_sum: float, num_seeds: int, vote: float) -> StepTotals:
-        """Turn the ranks' gradients of summed losses into one update of the parameters; every rank calls it."""
+        """Turn the ranks' gradients of summed losses into one update of the parameters; every rank calls it.
+
+        A rule whose ranks do not meet in every step returns zeros meanwhile, and what has come together later.
+        """
         ...
 
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+    def settle(self) -> StepTotals:
+        """Return what `apply` has not returned yet, of all ranks; all call it at the end of an epoch."""
+        return StepTotals(loss_sum=0.0, num_seeds=0, vote=0.0)
+
+    def settled(self) -> AbstractContextManager[None]:
+        """Let the module have, meanwhile, the parameters that stand for the run: the same on all ranks; all call it.
+
+        Evaluation, checkpoints and the final model see those.
+        """
+        return nullcontext()
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the rule keeps between steps, of all ranks; all call it."""
+        ...
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put back what `state_dict` returned; all ranks call it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held open; also after an error."""
+        return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update(Params):
     """How the gradients of the ranks become new parameters."""
+
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether the same configuration gives the same bits on a CPU, also after a restart."""
+        return True
+
+    def check(self, strategy: Strategy, *, trainers: int, findings: Findings) -> None:
+        """Note what makes a run by this rule impossible."""
 
     @abstractmethod
     def open(

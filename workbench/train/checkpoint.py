@@ -39,7 +39,44 @@ def save(folder: Path, state: dict[str, Any], epoch: int, step: int, *, keep: in
     write_atomically(state, target)
     for old in all_in(folder)[:-keep]:
         old.unlink(missing_ok=True)
+    _drop_ranks_of_no_checkpoint(folder)
     return target
+
+
+def save_of_rank(folder: Path, state: dict[str, Any], step: int, rank: int) -> None:
+    """Write what a rank alone holds, beside the checkpoint of a step, which is written after it."""
+    target = _of_rank(folder, step, rank)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(state, target)
+
+
+def load_of_rank(folder: Path, step: int, rank: int) -> dict[str, Any]:
+    """Return what a rank alone held at the checkpoint of a step.
+
+    Raises
+    ------
+    RunError
+        Where it is not there: another number of ranks wrote the checkpoint.
+    """
+    path = _of_rank(folder, step, rank)
+    if not path.is_file():
+        raise RunError(
+            f"checkpoint: expected the state of rank {rank} at step {step} in {path.name}; got no such file. "
+            "Fix: resume with the number of trainers that wrote it, or launch anew"
+        )
+    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return state
+
+
+def _of_rank(folder: Path, step: int, rank: int) -> Path:
+    return Path(folder) / FOLDER / f"step{step:08d}.rank{rank}"
+
+
+def _drop_ranks_of_no_checkpoint(folder: Path) -> None:
+    kept = {path.stem.rpartition("step")[2] for path in all_in(folder)}
+    for path in (Path(folder) / FOLDER).glob("step*.rank*"):
+        if path.stem.removeprefix("step") not in kept:
+            path.unlink(missing_ok=True)
 
 
 def all_in(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,28 @@ import torch
 from torch import nn
 
 from workbench.train import checkpoint
-from workbench.train.base import STRATEGIES, TASKS, UPDATES, Job, RankContext, StrategyRun, Task, UpdateRun
+from workbench.train.base import (
+    STRATEGIES,
+    TASKS,
+    UPDATES,
+    Job,
+    KeepsState,
+    RankContext,
+    StrategyRun,
+    Task,
+    Update,
+    UpdateRun,
+)
 from workbench.train.build import build_module, build_optimizer
 from workbench.train.exact import Inference, open_inference
 from workbench.train.progress import Progress
 from workbench.train.recorder import Recorder
 from workbench.train.transport import Transport
+
+_OTHER_BITS = (
+    "The update rule {} is asynchronous: from step {} on the run goes to the same accuracy as without the break, not "
+    "to the same bits."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +61,12 @@ class Engine:
     def settle_bytes(self) -> None:
         """Count what moved outside of steps (evaluation, agreement) for the epoch, so that no step is blamed for it."""
         self.progress.epoch_bytes.update(self.context.transport.take_bytes())
+        self.progress.epoch_bytes.update(self.recorder.take_bytes())
+
+    def close(self) -> None:
+        """Let go of what strategy and update rule hold open."""
+        with closing(self.update_run), closing(self.strategy_run):
+            pass
 
 
 def assemble(context: RankContext) -> Engine:
@@ -54,14 +77,19 @@ def assemble(context: RankContext) -> Engine:
     module = build_module(config, context.graph, context.folder).to(context.device)
     share_weights(module, transport)
     optimizer = build_optimizer(config, module)
-    update_run = UPDATES.from_dict(config.update.to_json()).open(module, optimizer, transport, recorder)
-    state = context.load_checkpoint()
-    progress = Progress()
-    if state is not None:
-        progress = checkpoint.restore(state, module, optimizer, update_run, config.rng_seed, transport)
-    job = Job(context=context, module=module, task=task, recorder=recorder)
-    strategy_run = STRATEGIES.from_dict(config.strategy.to_json()).open(job)
-    own_inference = getattr(strategy_run, "inference", None)  # of a strategy that holds the graph its own way
+    update = UPDATES.from_dict(config.update.to_json())
+    update_run = update.open(module, optimizer, transport, recorder)
+    with ExitStack() as stack:  # what is open is let go of if something fails on the way
+        stack.callback(update_run.close)
+        state = context.load_checkpoint()
+        progress = Progress()
+        if state is not None:
+            progress = checkpoint.restore(state, module, optimizer, update_run, config.rng_seed, transport)
+        strategy_run, inference = _open_strategy(context, module, task, recorder)
+        stack.callback(strategy_run.close)
+        if state is not None:
+            _continue(context, update, strategy_run, progress.step)
+        stack.pop_all()
     return Engine(
         context=context,
         module=module,
@@ -69,10 +97,27 @@ def assemble(context: RankContext) -> Engine:
         task=task,
         strategy_run=strategy_run,
         update_run=update_run,
-        inference=own_inference or open_inference(context, module, job.graph),
+        inference=inference,
         recorder=recorder,
         progress=progress,
     )
+
+
+def _open_strategy(
+    context: RankContext, module: nn.Module, task: Task, recorder: Recorder
+) -> tuple[StrategyRun, Inference]:
+    job = Job(context=context, module=module, task=task, recorder=recorder)
+    run = STRATEGIES.from_dict(context.config.strategy.to_json()).open(job)
+    own: Inference | None = getattr(run, "inference", None)  # of a strategy that holds the graph its own way
+    return run, own or open_inference(context, module, job.graph)
+
+
+def _continue(context: RankContext, update: Update, strategy_run: StrategyRun, step: int) -> None:
+    """Give back to a strategy what it held at a checkpoint; say so where other bits will follow."""
+    if isinstance(strategy_run, KeepsState):
+        strategy_run.load_state_dict(checkpoint.load_of_rank(context.folder, step, context.rank))
+    if not update.is_reproducible and context.rank == 0:
+        context.emit("log_written", level="info", text=_OTHER_BITS.format(UPDATES.name_of(update), step))
 
 
 def share_weights(module: nn.Module, transport: Transport) -> None:
@@ -83,12 +128,15 @@ def share_weights(module: nn.Module, transport: Transport) -> None:
 
 
 def capture(engine: Engine) -> dict[str, Any]:
-    """Return the state of an engine; all ranks call it."""
+    """Return the state of an engine; all ranks call it. What the strategy holds, each rank writes by itself."""
+    context = engine.context
+    if isinstance(engine.strategy_run, KeepsState):
+        checkpoint.save_of_rank(context.folder, engine.strategy_run.state_dict(), engine.progress.step, context.rank)
     return checkpoint.capture(
         engine.module,
         engine.optimizer,
         engine.update_run,
         engine.progress,
-        engine.context.config.rng_seed,
-        engine.context.transport,
+        context.config.rng_seed,
+        context.transport,
     )

@@ -41,7 +41,8 @@ def evaluate(engine: Engine, *, keep_outputs: bool = False) -> Evaluation:
     """Measure the model on what validates and tests by exact inference; all ranks call it."""
     started_s = time.perf_counter()
     context, task = engine.context, engine.task
-    with engine.recorder.span(Phase.EVALUATE), _inference(engine.module, context.transport):
+    span, settled = engine.recorder.span(Phase.EVALUATE), engine.update_run.settled()
+    with span, settled, _inference(engine.module, context.transport):
         rows = engine.inference.run(engine.module, _checked(_all_of_it if keep_outputs else task.summarise, engine))
         summaries = task.summarise(rows) if keep_outputs else rows
         metrics = task.metrics(summaries, context.graph, engine.module, context.transport)
@@ -72,16 +73,24 @@ def _checked(then: Callable[[Tensor], Tensor], engine: Engine) -> Callable[[Tens
 @contextmanager
 def _inference(module: nn.Module, transport: Transport) -> Iterator[None]:
     """Put a module into evaluation mode with the mean of all ranks' BatchNorm statistics; then put it back."""
+    was_training = module.training
+    module.eval()
+    try:
+        with mean_statistics(module, transport), torch.inference_mode():
+            yield
+    finally:
+        module.train(was_training)
+
+
+@contextmanager
+def mean_statistics(module: nn.Module, transport: Transport) -> Iterator[None]:
+    """Give a module the mean of all ranks' BatchNorm statistics, then its own again; all ranks call it."""
     own = flatten_buffers(module)
     if len(own):
         mean = own.clone()
         transport.all_reduce(mean, kind="evaluate")
         unflatten_buffers(module, mean / transport.world_size)
-    was_training = module.training
-    module.eval()
     try:
-        with torch.inference_mode():
-            yield
+        yield
     finally:
-        module.train(was_training)
         unflatten_buffers(module, own)

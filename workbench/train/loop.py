@@ -15,8 +15,8 @@ from workbench.train.base import Outcome, RankContext
 from workbench.train.batch_norm import lone_rows_normalised
 from workbench.train.build import MODEL_WEIGHTS
 from workbench.train.engine import Engine, assemble, capture
-from workbench.train.evaluate import Evaluation, evaluate
-from workbench.train.step import take_step
+from workbench.train.evaluate import Evaluation, evaluate, mean_statistics
+from workbench.train.step import take_in, take_step
 
 CHECKPOINT_AT_LEAST_EVERY_S = 60.0
 _PAUSED_POLL_S = 0.05
@@ -47,7 +47,7 @@ def train_rank(context: RankContext) -> Outcome:
     """
     engine = assemble(context)
     context.transport.take_bytes()  # what moved to get ready belongs to no step
-    with closing(engine.strategy_run), lone_rows_normalised(engine.module):
+    with closing(engine), lone_rows_normalised(engine.module):
         _tell_start(engine)
         stopped, last = _run_epochs(engine)
         if not stopped:
@@ -77,7 +77,9 @@ def _run_epochs(engine: Engine) -> tuple[bool, Evaluation | None]:
     works = engine.strategy_run.works(progress.epoch, progress.step + 1)
     last_saved_s, evaluation = time.perf_counter(), None
     while progress.step < engine.num_steps:
-        if _obey(engine, context.poll_control(progress.step + 1)):
+        if progress.step % engine.update_run.control_every == 0 and _obey(
+            engine, context.poll_control(progress.step + 1)
+        ):
             return True, None
         work = next(works)
         # Rank 0's clock decides when a checkpoint is due; its vote reaches all ranks with the step's totals.
@@ -85,6 +87,7 @@ def _run_epochs(engine: Engine) -> tuple[bool, Evaluation | None]:
         votes = take_step(engine, work, float(due))
         ends_epoch = progress.step % engine.strategy_run.steps_per_epoch == 0
         if ends_epoch:
+            votes += take_in(engine, engine.update_run.settle())
             evaluation = _finish_epoch(engine)
         if votes > 0 or (ends_epoch and _checkpoint_is_due(engine)):
             save(engine)
@@ -127,7 +130,7 @@ def save(engine: Engine) -> None:
     """Write a checkpoint; all ranks call it."""
     context, step = engine.context, engine.progress.step
     epoch = -(-step // engine.strategy_run.steps_per_epoch)  # the one that the last step belongs to
-    with engine.recorder.span(Phase.CHECKPOINT):
+    with engine.recorder.span(Phase.CHECKPOINT), engine.update_run.settled():
         state = capture(engine)
         engine.settle_bytes()
         if not engine.tells:
@@ -165,12 +168,13 @@ def _obey(engine: Engine, control: Control | None) -> bool:
 
 
 def _conclude(engine: Engine, evaluation: Evaluation) -> None:
-    """Leave the final model and its exact outputs in the run's folder."""
-    if not engine.tells:
-        return
+    """Leave the final model, as it was evaluated, and its exact outputs in the run's folder."""
     folder = engine.context.folder
-    weights = {name: tensor.cpu() for name, tensor in engine.module.state_dict().items()}
-    checkpoint.write_atomically(weights, folder / MODEL_WEIGHTS)
+    with engine.update_run.settled(), mean_statistics(engine.module, engine.context.transport):
+        if not engine.tells:
+            return
+        weights = {name: tensor.cpu() for name, tensor in engine.module.state_dict().items()}
+        checkpoint.write_atomically(weights, folder / MODEL_WEIGHTS)
     assert evaluation.outputs is not None, "the last evaluation keeps its outputs"
     temporary = folder / f".{PREDICTIONS}.tmp"
     with temporary.open("wb") as file:

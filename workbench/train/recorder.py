@@ -6,8 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.core.phases import Phase, Span
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Recorder:
@@ -24,6 +30,30 @@ class Recorder:
         self._open: list[tuple[Phase, float]] = []  # each span that is open: since when it, or its current piece, runs
         self._bytes: Counter[str] = Counter()
         self._total_bytes: Counter[str] = Counter()
+        self._readings: list[dict[str, Any]] = []
+
+    def read(self, source: str, ages: ArrayLike, *, bound: int | None, num_cold: int = 0) -> None:
+        """Note how old what was read is, in steps.
+
+        Parameters
+        ----------
+        source : str
+            As in the event ``staleness_measured``.
+        ages : array_like of int
+            One a row (or a set of parameters) read, rows that were never written left out.
+        bound : int or None
+            The greatest age that is allowed.
+        num_cold : int
+            Rows read that were never written.
+        """
+        found, counts = np.unique(np.asarray(ages, np.int64), return_counts=True)
+        reading = {"source": source, "ages": found.tolist(), "counts": counts.tolist()}
+        self._readings.append({**reading, "bound": bound, "num_cold": int(num_cold)})
+
+    def take_readings(self) -> list[dict[str, Any]]:
+        """Return what was read since the last call: the fields of the event but the step."""
+        readings, self._readings = self._readings, []
+        return readings
 
     @contextmanager
     def span(self, phase: Phase) -> Iterator[None]:

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from workbench.core.errors import RunError
 from workbench.core.phases import Phase
-from workbench.train.base import StepWork
+from workbench.train.base import StepTotals, StepWork
 from workbench.train.engine import Engine
 from workbench.train.seeding import seed_step
+
+_ADVICE = "a smaller lr=, features without huge values (wb.doctor(graph)), no log(0) or division by zero in the model"
 
 
 def take_step(engine: Engine, work: StepWork, vote: float) -> float:
@@ -30,9 +32,25 @@ def take_step(engine: Engine, work: StepWork, vote: float) -> float:
     if not math.isfinite(totals.loss_sum):
         raise RunError(_not_finite(engine, work, loss_sum))
     progress.step = work.step
-    progress.loss_sum += totals.loss_sum
-    progress.num_seeds += totals.num_seeds
     _tell(engine, work, loss_sum)
+    return take_in(engine, totals)
+
+
+def take_in(engine: Engine, totals: StepTotals) -> float:
+    """Add the sums of all ranks to the epoch's, and return their votes.
+
+    Raises
+    ------
+    RunError
+        Where a loss of the steps that have come together is no finite number.
+    """
+    if not math.isfinite(totals.loss_sum):
+        raise RunError(
+            f"loss: expected a finite number; got {totals.loss_sum} in epoch {engine.progress.epoch}, by step "
+            f"{engine.progress.step}, on some rank. Fix: {_ADVICE}"
+        )
+    engine.progress.loss_sum += totals.loss_sum
+    engine.progress.num_seeds += totals.num_seeds
     return totals.vote
 
 
@@ -62,8 +80,7 @@ def _not_finite(engine: Engine, work: StepWork, loss_sum: float) -> str:
     where = f"rank {engine.context.rank}, {work.num_seeds} seeds" if own else "on another rank"
     return (
         f"loss: expected a finite number; got {loss_sum if own else 'none'} in epoch {work.epoch}, step {work.step}, "
-        f"batch {batch} of the epoch ({where}). Fix: a smaller lr=, features without huge values "
-        "(wb.doctor(graph)), no log(0) or division by zero in the model"
+        f"batch {batch} of the epoch ({where}). Fix: {_ADVICE}"
     )
 
 
@@ -81,6 +98,8 @@ def _tell(engine: Engine, work: StepWork, loss_sum: float) -> None:
             spans=[span.to_json() for span in delivery.spans],
             pid=delivery.pid,
         )
+    for reading in recorder.take_readings():
+        context.emit("staleness_measured", step=work.step, **reading)
     context.emit(
         "step_finished",
         epoch=work.epoch,

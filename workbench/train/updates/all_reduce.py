@@ -34,7 +34,7 @@ class AllReduce(Update):
         return _AllReduceRun(parameters, optimizer, transport, recorder)
 
 
-class _AllReduceRun:
+class _AllReduceRun(UpdateRun):
     """Holds the flat buffer: gradients, one flag a parameter (does it have a gradient?), three totals."""
 
     def __init__(
