@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from workbench.core.events import Event, decode_log
-from workbench.runtime.event_log import EventLog, read_log
+from workbench.runtime import event_log
+from workbench.runtime.event_log import EventLog, log_pieces, read_log, scan_log
 
 
 def told(text: str) -> Event:
@@ -107,3 +108,31 @@ def test_the_log_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_missing_log_has_no_events(tmp_path: Path) -> None:
     empty: list[Any] = read_log(tmp_path / "events.log")
     assert empty == []
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100, 1000, 1 << 20])
+def test_a_long_log_is_read_in_pieces_of_whole_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    monkeypatch.setattr(event_log, "PIECE_BYTES", piece_bytes)
+    log = EventLog(tmp_path / "events.log")
+    log.append([told("x" * 300 * (k % 3)) for k in range(20)])
+    log.close()
+    pieces = list(log_pieces(tmp_path / "events.log"))
+    assert [event.seq for events, _ in pieces for event in events] == list(range(1, 21))
+    assert pieces[-1][1] == (tmp_path / "events.log").stat().st_size
+    assert [event.seq for events, _ in log_pieces(log.tail, pieces[0][1]) for event in events][-1:] in ([20], [])
+    (tmp_path / "events.log").write_bytes((tmp_path / "events.log").read_bytes()[:-1])
+    assert len(read_log(tmp_path / "events.log")) == 19
+
+
+def test_a_scan_gives_the_kinds_that_are_asked_for_up_to_the_first_damage(tmp_path: Path) -> None:
+    path = tmp_path / "events.log"
+    log = EventLog(path)
+    nested = Event(kind="values_logged", time_s=0.0, data={"kind": "log_written"})
+    log.append([told("a"), nested, told("b"), nested, told("c")])
+    log.close()
+    assert [event.seq for event in scan_log(path, ["log_written"])] == [1, 3, 5]
+    path.write_bytes(path.read_bytes().replace(b'"b"', b'"x"'))
+    assert [event.seq for event in scan_log(path, ["log_written"])] == [1]
+    assert list(scan_log(tmp_path / "none", ["log_written"])) == []

@@ -225,12 +225,15 @@ def encode_line(event: Event) -> bytes:
     return b"%08x\t%s\n" % (zlib.crc32(body), body)
 
 
+def is_whole(line: bytes) -> bool:
+    """Say whether a log line is neither torn nor damaged, by its checksum."""
+    checksum, _, body = line.rstrip(b"\n").partition(b"\t")
+    return line.endswith(b"\n") and len(checksum) == 8 and b"%08x" % zlib.crc32(body) == checksum
+
+
 def decode_line(line: bytes) -> Event | None:
     """Return the event of a log line, or None where the line is torn or damaged."""
-    checksum, _, body = line.rstrip(b"\n").partition(b"\t")
-    if not line.endswith(b"\n") or len(checksum) != 8 or b"%08x" % zlib.crc32(body) != checksum:
-        return None
-    return Event.from_json(json.loads(body))
+    return Event.from_json(json.loads(line[9:])) if is_whole(line) else None
 
 
 def decode_log(data: bytes) -> tuple[list[Event], int]:

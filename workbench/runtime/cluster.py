@@ -7,6 +7,7 @@ import logging
 import sys
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from workbench.core.config import RunConfig
 from workbench.core.errors import Findings, InputError
@@ -16,6 +17,7 @@ from workbench.runtime.continuation import check_resumable
 from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
+from workbench.runtime.run_records import Status
 
 log = logging.getLogger(__name__)
 IDLE_S = 30 * 60.0
@@ -143,7 +145,7 @@ class Cluster:
     def __init__(self, client: Any, *, owns_client: bool, files: ClusterFiles | None = None) -> None:
         self.client = client
         self._owns_client, self._files = owns_client, files
-        self._runs: dict[str, Run] = {}
+        self._runs: WeakValueDictionary[str, Run] = WeakValueDictionary()  # one reader a run: Dask has one handler
 
     @property
     def address(self) -> str:
@@ -241,7 +243,7 @@ class Cluster:
         folder = RunFolder.find(run_id)
         supervisor = supervisor_of(folder)
         known = ask(supervisor.client, "workbench_runs", subject=f"run {folder.id}") if supervisor else {}
-        check_resumable(folder.id, folder.events(), is_supervised=folder.id in known)
+        check_resumable(folder.id, folder.milestones(), is_supervised=folder.id in known)
         config = folder.config
         self.scale(trainers=config.trainers, samplers=config.samplers)
         return self.hand_over(folder, {}, "resume", trusted=False)
@@ -258,15 +260,16 @@ class Cluster:
     def attach(self, run_id: str) -> Run:
         """Return a run by its id: live where this cluster supervises it, else as its folder tells it."""
         folder = RunFolder.find(run_id)
-        if folder.id in self._runs:
-            return self._runs[folder.id]
-        known = ask(
-            self.client, "workbench_runs", subject=f"run {folder.id}", remains=f"Its folder remains: {folder.path}"
-        )
+        held = self._runs.get(folder.id)
+        if held is not None and not held.has_ended:
+            return held
+        remains = f"Its folder remains: {folder.path}"
+        known = ask(self.client, "workbench_runs", subject=f"run {folder.id}", remains=remains)
+        if held is not None and Status(known.get(folder.id, held.status)).ended:
+            return held  # else somebody has resumed it since
         return self._hold(Run(folder, self.client if folder.id in known else None))
 
     def _hold(self, run: Run) -> Run:
-        # One reader a run and client: Dask has one handler a topic.
         self._runs[run.id] = run
         return run
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from workbench.core.errors import Findings
 from workbench.core.events import Event
+from workbench.runtime.event_log import scan_log
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import RunState, Status
 from workbench.runtime.run_report import status_of
+
+_TOLD = ("gang_starting", "step_finished", "epoch_finished")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +34,12 @@ class Continuation:
     elapsed_s: float
 
 
-def continuation_of(events: Sequence[Event], checkpoint_steps: Iterable[int], world_size: int) -> Continuation:
+def continuation_of(events: Iterable[Event], checkpoint_steps: Iterable[int], world_size: int) -> Continuation:
     """Choose the newest checkpoint up to which every rank has told its steps: so that none is missing in the log.
 
     Parameters
     ----------
-    events : sequence of Event
+    events : iterable of Event
         The run's log.
     checkpoint_steps : iterable of int
         Steps of the complete checkpoints on disk.
@@ -58,7 +61,7 @@ def continuation_of(events: Sequence[Event], checkpoint_steps: Iterable[int], wo
 
 def continued(state: RunState, folder: RunFolder) -> tuple[RunState, Event]:
     """Return the state of a run that another scheduler left, or that had ended, and the event that tells so."""
-    found = continuation_of(folder.events(), folder.checkpoint_steps, state.world_size)
+    found = continuation_of(scan_log(folder.log, _TOLD), folder.checkpoint_steps, state.world_size)
     data = {"attempt": 0, "from_step": found.resume_step, "cause": "a person resumed the run"}
     told = Event(kind="run_restarting", time_s=state.created_s, generation=max(0, found.generation), data=data)
     state = state.with_(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from workbench.core.events import Event, decode_log, encode_line
+from workbench.core.events import Event, decode_line, decode_log, encode_line, is_whole
+
+PIECE_BYTES = 1 << 22
+Read = Callable[[int, int], bytes]
 
 
 class EventLog:
@@ -25,9 +29,8 @@ class EventLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        events, self._size = decode_log(path.read_bytes())
+        self.seq, self._size = _end_of(path)
         os.ftruncate(self._fd, self._size)
-        self.seq = events[-1].seq if events else 0
         self._waiting = b""
         self.last_error = ""
 
@@ -55,9 +58,7 @@ class EventLog:
     def tail(self, offset: int, max_bytes: int = 1 << 22) -> bytes:
         """Return what follows byte `offset` of the log, also what the disk has not taken yet; at most `max_bytes`."""
         if self._fd < 0:
-            with self._path.open("rb") as file:
-                file.seek(offset)
-                return file.read(max_bytes)
+            return _read_file(self._path, offset, max_bytes)
         self._flush()
         data = os.pread(self._fd, min(max_bytes, max(0, self._size - offset)), offset)
         if offset + len(data) >= self._size and len(data) < max_bytes:
@@ -72,9 +73,72 @@ class EventLog:
             self._fd = -1
 
 
+def log_pieces(source: Path | Read, offset: int = 0) -> Iterator[tuple[list[Event], int]]:
+    """Yield the whole events of a log from a byte on, some thousand at a time, each with the byte where it ends.
+
+    Parameters
+    ----------
+    source : Path or callable
+        A log file, also one that is missing; or what returns at most so many bytes from a byte on.
+    offset : int
+        Where an event begins.
+    """
+    read = functools.partial(_read_file, source) if isinstance(source, Path) else source
+    num_bytes = PIECE_BYTES
+    while True:
+        data = read(offset, num_bytes)
+        events, used = decode_log(data)
+        offset += used
+        if events:
+            yield events, offset
+        if len(data) < num_bytes or (used < len(data) and _is_damaged(data[used:])):
+            return
+        num_bytes = PIECE_BYTES if events else 2 * num_bytes  # one event larger than a piece
+
+
+def _end_of(path: Path) -> tuple[int, int]:
+    """Return the ``seq`` of the last whole event and the byte after it."""
+    last, size = b"", 0
+    with path.open("rb") as file:
+        for line in file:
+            if not is_whole(line):
+                break
+            last, size = line, size + len(line)
+    event = decode_line(last)
+    return (event.seq if event else 0), size
+
+
+def _read_file(path: Path, offset: int, num_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(num_bytes)
+    except FileNotFoundError:
+        return b""
+
+
+def _is_damaged(rest: bytes) -> bool:
+    return b"\n" in rest  # a whole line that is no event
+
+
 def read_log(path: Path) -> list[Event]:
     """Return the whole events of a log file, up to a torn tail; a missing file has none."""
-    try:
-        return decode_log(path.read_bytes())[0]
-    except FileNotFoundError:
-        return []
+    return [event for events, _ in log_pieces(path) for event in events]
+
+
+def scan_log(path: Path, kinds: Iterable[str]) -> Iterator[Event]:
+    """Yield the whole events of some kinds, in order, from a log of any length; the others are only checked."""
+    kinds = frozenset(kinds)
+    marks = [f'"kind":"{kind}"'.encode() for kind in kinds]
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            if any(mark in line for mark in marks):
+                event = decode_line(line)
+                if event is None:
+                    return
+                if event.kind in kinds:
+                    yield event
+            elif not is_whole(line):
+                return

@@ -56,7 +56,7 @@ def call_on_ranks(
 
 def _why(run: Run) -> str:
     if run.status == "failed":
-        return failure_text(run.id, run.events)
+        return failure_text(run.id, run.milestones)
     return f"run {run.id}: expected its end; got {run.status} before. Fix: call it again, nobody asked it to go on"
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-import threading
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -17,18 +14,17 @@ from workbench.core.display import render_run
 from workbench.core.errors import Findings, RunError
 from workbench.core.events import Event
 from workbench.runtime.ask import ask
-from workbench.runtime.event_stream import EventStream
+from workbench.runtime.event_feed import EventFeed
+from workbench.runtime.event_stream import Listener
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import Status
-from workbench.runtime.run_report import failure_text, history_of, html_of, status_of, text_of
+from workbench.runtime.run_report import failure_text, history_of, html_of, text_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-log = logging.getLogger(__name__)
 STOP_WAIT_S = 5.0
-ControlSender = Callable[[str, str, bool], None]
 
 
 class Run:
@@ -45,12 +41,7 @@ class Run:
 
     def __init__(self, folder: RunFolder, client: Any | None = None, *, trusted: bool = False) -> None:
         self._folder, self._client, self._trusted = folder, client, trusted
-        self._events: list[Event] = []
-        self._status = Status.PENDING
-        self._listeners: list[Callable[[list[Event]], None]] = []
-        self._changed = threading.Condition(threading.RLock())
-        self._stream = EventStream(folder, client, self._on_events)
-        self._stream.start()
+        self._feed = EventFeed(folder, client)
 
     # ---- what it is
 
@@ -80,50 +71,36 @@ class Run:
 
         A run whose scheduler is gone and whose log does not tell an end has failed.
         """
-        with self._changed:
-            lost = self._stream.ended and not self._status.ended
-            return str(Status.FAILED if lost else self._status)
+        return str(self._feed.status)
 
     @property
     def events(self) -> list[Event]:
-        """Return every event so far, in order."""
-        with self._changed:
-            return list(self._events)
+        """Return every event so far, in order.
+
+        Memory keeps the newest thousands of a long run; the others are read from its log again.
+        ``subscribe(callback, replay=True)`` brings them piece by piece.
+        """
+        return self._feed.all()
+
+    @property
+    def milestones(self) -> list[Event]:
+        """Return the few events that tell how far it came and how it failed: epochs, the start, the last failure."""
+        return self._feed.milestones
 
     @property
     def history(self) -> pd.DataFrame:
         """Return one row an epoch: epoch, step, elapsed_s, train_loss, metrics (NaN where not measured), bytes."""
-        return history_of(self.events)
+        return history_of(self.milestones)
 
     # ---- events
 
-    def subscribe(self, callback: Callable[[list[Event]], None], *, replay: bool = False) -> Callable[[], None]:
+    def subscribe(self, callback: Listener, *, replay: bool = False) -> Callable[[], None]:
         """Call `callback` with each list of new events, in order, on a thread; return what ends that.
 
-        With `replay` the first call, made at once, brings all events so far: nothing is missed or told twice.
+        With `replay` all events so far are brought first, in pieces and on this thread: nothing is missed or told
+        twice.
         """
-        with self._changed:
-            if replay and self._events:
-                callback(list(self._events))
-            self._listeners.append(callback)
-
-        def unsubscribe() -> None:
-            with self._changed, contextlib.suppress(ValueError):
-                self._listeners.remove(callback)
-
-        return unsubscribe
-
-    def _on_events(self, events: list[Event]) -> None:
-        with self._changed:
-            self._events.extend(events)
-            self._status = status_of(events, self._status)
-            self._changed.notify_all()
-            listeners = list(self._listeners)
-            for listener in listeners:
-                try:
-                    listener(events)
-                except Exception:
-                    log.exception("a listener of run %s failed", self.id)
+        return self._feed.subscribe(callback, replay=replay)
 
     # ---- commands
 
@@ -135,7 +112,7 @@ class Run:
         RunError
             Where the run's cluster is gone.
         """
-        if self._status.ended or self._client is None:
+        if self._feed.has_ended or self._client is None:
             return
         fields = {"run_id": self.id, "kind": kind, "by": "user", "force": force}
         remains = f"The run's folder remains: {self.folder}"
@@ -203,22 +180,22 @@ class Run:
     @property
     def has_ended(self) -> bool:
         """Say whether nothing more will come of it."""
-        return self._status.ended or self._stream.ended
+        return self._feed.has_ended
 
     def _wait(self, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
+        with self._feed.changed:
             while not self.has_ended:
                 # A wait in pieces, so that an interrupt is heard on every platform.
                 rest = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
                 if rest <= 0:
                     return False
-                self._changed.wait(rest)
+                self._feed.changed.wait(rest)
         return True
 
     def _checked(self) -> Run:
         if self.status == Status.FAILED:
-            raise RunError(failure_text(self.id, self.events))
+            raise RunError(failure_text(self.id, self.milestones))
         return self
 
     # ---- results

@@ -18,7 +18,8 @@ from workbench.core.config import RunConfig
 from workbench.core.errors import Findings
 from workbench.core.events import Event
 from workbench.core.home import home_folder
-from workbench.runtime.event_log import read_log
+from workbench.runtime.event_log import read_log, scan_log
+from workbench.runtime.run_report import MILESTONES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,10 @@ class RunFolder:
     def events(self) -> list[Event]:
         """Return every event on disk, in order."""
         return read_log(self.log)
+
+    def milestones(self) -> list[Event]:
+        """Return the events on disk that tell how far the run came and how it fares, in order."""
+        return list(scan_log(self.log, MILESTONES))
 
     @property
     def checkpoint_steps(self) -> list[int]:

@@ -27,7 +27,7 @@ def runs_table() -> pd.DataFrame:
 
 
 def _row(folder: RunFolder, answers: dict[str, bool]) -> dict[str, Any]:
-    events = folder.events()
+    events = folder.milestones()
     status = status_of(events)
     if not status.ended and not _is_supervised(folder, answers):
         status = Status.FAILED  # its scheduler is gone, and told no end
@@ -54,7 +54,7 @@ def _latest_metric(epochs: list[Event]) -> float:
 
 def is_at_work(folder: RunFolder) -> bool:
     """Say whether a run has not ended and its scheduler answers."""
-    return not status_of(folder.events()).ended and _is_supervised(folder, {})
+    return not status_of(folder.milestones()).ended and _is_supervised(folder, {})
 
 
 def _is_supervised(folder: RunFolder, answers: dict[str, bool]) -> bool:

@@ -26,6 +26,7 @@ _STATUS = {
     "run_stopped": Status.STOPPED,
     "run_failed": Status.FAILED,
 }
+MILESTONES = (*_STATUS, "train_started", "epoch_finished", "rank_failed")
 _HISTORY = ("epoch", "step", "elapsed_s", "train_loss")
 
 
@@ -74,7 +75,7 @@ def failure_text(run_id: str, events: list[Event]) -> str:
 
 def text_of(run: Run) -> str:
     """Return a run as two lines of text."""
-    return f"Run {run.id}: {run.status}\n  {run.summary}\n  {progress_of(run.events)}"
+    return f"Run {run.id}: {run.status}\n  {run.summary}\n  {progress_of(run.milestones)}"
 
 
 def progress_of(events: list[Event]) -> str:
@@ -86,7 +87,7 @@ def progress_of(events: list[Event]) -> str:
     last = epochs[-1].data
     total = f" of {begun.data['num_epochs']}" if begun else ""
     metrics: dict[str, float] = next((e.data["metrics"] for e in reversed(epochs) if e.data["metrics"]), {})
-    figures = [f"loss {last['train_loss']:.4f}"]
+    figures = [] if last["train_loss"] is None else [f"loss {last['train_loss']:.4f}"]
     figures += [f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics.items()]
     return f"epoch {last['epoch']}{total}, {format_seconds(last['elapsed_s'])}: {', '.join(figures)}"
 
@@ -99,7 +100,7 @@ def html_of(run: Run) -> str:
     colour = _COLOURS.get(run.status, "#0969da")
     failure = ""
     if run.status == Status.FAILED:
-        text = html.escape(failure_text(run.id, run.events))
+        text = html.escape(failure_text(run.id, run.milestones))
         failure = f'<pre style="margin:8px 0 0;white-space:pre-wrap;font-size:12px">{text}</pre>'
     return (
         '<div style="border:1px solid var(--jp-border-color1,#d0d7de);border-radius:6px;padding:10px 14px;'
@@ -108,5 +109,5 @@ def html_of(run: Run) -> str:
         f'<span style="background:{colour};color:#fff;border-radius:10px;padding:1px 9px;font-size:12px">'
         f"{run.status}</span></div>"
         f'<div style="margin-top:4px">{html.escape(run.summary)}</div>'
-        f'<div style="margin-top:4px;opacity:.8">{html.escape(progress_of(run.events))}</div>{failure}</div>'
+        f'<div style="margin-top:4px;opacity:.8">{html.escape(progress_of(run.milestones))}</div>{failure}</div>'
     )
