@@ -36,6 +36,7 @@ class HaloExchangeTraining(Strategy):
     """
 
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"partition": PARTITIONERS})
+    computes_together: ClassVar[bool] = True
 
     partition: Any = param("metis", help="one part a trainer: a method's name, its object, or a Partition")  # noqa: RUF009
     dropout_masks: str = param(
