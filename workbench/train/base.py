@@ -229,6 +229,8 @@ class UpdateRun(Protocol):
 
     control_every: int = 1
     """Steps from one poll of commands to the next: a rank may be ahead of rank 0 by as many."""
+    is_by_rank: bool = False
+    """Whether ranks keep states of their own, each written by its rank; else rank 0's stands for all."""
 
     @abstractmethod
     def apply(self, loss_sum: float, num_seeds: int, vote: float) -> StepTotals:
@@ -251,7 +253,7 @@ class UpdateRun(Protocol):
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """Return what the rule keeps between steps, of all ranks; all call it."""
+        """Return what the rule keeps between steps; all ranks call it, inside of `settled`."""
         ...
 
     @abstractmethod

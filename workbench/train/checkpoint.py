@@ -13,7 +13,6 @@ from workbench.core.errors import RunError
 from workbench.train.progress import Progress
 
 if TYPE_CHECKING:
-    from workbench.train.base import UpdateRun
     from workbench.train.transport import Transport
 
 FORMAT_VERSION = 1
@@ -109,7 +108,7 @@ def write_atomically(state: Any, target: Path) -> None:
 def capture(
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
-    update: UpdateRun,
+    of_update: dict[str, Any],
     progress: Progress,
     rng_seed: int,
     transport: Transport,
@@ -122,7 +121,7 @@ def capture(
         "format": FORMAT_VERSION,
         "model": module.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "update": update.state_dict(),
+        "update": of_update,
         "rank_buffers": _gather_buffers(module, transport),
         "rng_seed": rng_seed,
         "progress": progress.to_dict(transport),
@@ -133,11 +132,10 @@ def restore(
     state: dict[str, Any],
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
-    update: UpdateRun,
     rng_seed: int,
     transport: Transport,
 ) -> Progress:
-    """Put a state back and return where it stands.
+    """Put back what all ranks share, and return where it stands; update rule and strategy take theirs themselves.
 
     Raises
     ------
@@ -150,7 +148,6 @@ def restore(
         raise RunError(f"checkpoint: expected {wanted}; got {got}. Fix: resume the run that wrote it, or launch anew")
     module.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
-    update.load_state_dict(state["update"])
     per_rank = state["rank_buffers"]
     if len(per_rank) == transport.world_size:
         unflatten_buffers(module, per_rank[transport.rank])

@@ -114,6 +114,8 @@ def _check(
     if strategy is not None:
         wanted = {name: _number(parts["run"].keywords.get(name), default) for name, default in _PROCESSES.items()}
         strategy.check(graph, **wanted, findings=findings)
+        if (update := cast("Update | None", built.get("update"))) is not None:
+            update.check(strategy, trainers=wanted["trainers"], findings=findings)
         if (sampler := built.get("sampler", getattr(strategy, "sampler", None))) is not None:
             strategy.check_sampler(sampler, findings)
         if task is not None:

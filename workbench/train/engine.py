@@ -19,7 +19,6 @@ from workbench.train.base import (
     RankContext,
     StrategyRun,
     Task,
-    Update,
     UpdateRun,
 )
 from workbench.train.build import build_module, build_optimizer
@@ -84,11 +83,14 @@ def assemble(context: RankContext) -> Engine:
         state = context.load_checkpoint()
         progress = Progress()
         if state is not None:
-            progress = checkpoint.restore(state, module, optimizer, update_run, config.rng_seed, transport)
+            progress = checkpoint.restore(state, module, optimizer, config.rng_seed, transport)
         strategy_run, inference = _open_strategy(context, module, task, recorder)
         stack.callback(strategy_run.close)
         if state is not None:
-            _continue(context, update, strategy_run, progress.step)
+            _continue(context, state["update"], update_run, strategy_run, progress.step)
+            if not update.is_reproducible and context.rank == 0:
+                text = _OTHER_BITS.format(UPDATES.name_of(update), progress.step)
+                context.emit("log_written", level="info", text=text)
         stack.pop_all()
     return Engine(
         context=context,
@@ -112,12 +114,15 @@ def _open_strategy(
     return run, own or open_inference(context, module, job.graph)
 
 
-def _continue(context: RankContext, update: Update, strategy_run: StrategyRun, step: int) -> None:
-    """Give back to a strategy what it held at a checkpoint; say so where other bits will follow."""
+def _continue(
+    context: RankContext, of_update: dict[str, Any], update_run: UpdateRun, strategy_run: StrategyRun, step: int
+) -> None:
+    """Give back to update rule and strategy what they held at a checkpoint."""
+    keeps = isinstance(strategy_run, KeepsState)
+    own = checkpoint.load_of_rank(context.folder, step, context.rank) if keeps or update_run.is_by_rank else {}
+    update_run.load_state_dict(own["update"] if update_run.is_by_rank else of_update)
     if isinstance(strategy_run, KeepsState):
-        strategy_run.load_state_dict(checkpoint.load_of_rank(context.folder, step, context.rank))
-    if not update.is_reproducible and context.rank == 0:
-        context.emit("log_written", level="info", text=_OTHER_BITS.format(UPDATES.name_of(update), step))
+        strategy_run.load_state_dict(own["strategy"])
 
 
 def share_weights(module: nn.Module, transport: Transport) -> None:
@@ -128,14 +133,18 @@ def share_weights(module: nn.Module, transport: Transport) -> None:
 
 
 def capture(engine: Engine) -> dict[str, Any]:
-    """Return the state of an engine; all ranks call it. What the strategy holds, each rank writes by itself."""
-    context = engine.context
-    if isinstance(engine.strategy_run, KeepsState):
-        checkpoint.save_of_rank(context.folder, engine.strategy_run.state_dict(), engine.progress.step, context.rank)
+    """Return the state of an engine; all ranks call it. What a rank alone holds, it writes by itself, before."""
+    context, update_run, strategy_run = engine.context, engine.update_run, engine.strategy_run
+    of_update = update_run.state_dict()
+    own: dict[str, Any] = {"update": of_update} if update_run.is_by_rank else {}
+    if isinstance(strategy_run, KeepsState):
+        own["strategy"] = strategy_run.state_dict()
+    if own:
+        checkpoint.save_of_rank(context.folder, own, engine.progress.step, context.rank)
     return checkpoint.capture(
         engine.module,
         engine.optimizer,
-        engine.update_run,
+        {} if update_run.is_by_rank else of_update,
         engine.progress,
         context.config.rng_seed,
         context.transport,
