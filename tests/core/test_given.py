@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import workbench as wb
 from workbench.core.errors import Findings, InputError
@@ -37,6 +38,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "no folder": (lambda: wb.Graph.open(None), "path"),
     "no graph to show": (lambda: wb.PartitionExplorer(None), "graph"),
     "no run to show": (lambda: wb.TrainingDashboard(None), "run"),
+    "a fanout beyond int64": (lambda: wb.sample(graph(), [0], fanouts=(2**63,)), "fanouts"),
+    "an explosion beyond int64": (lambda: wb.explosion(graph(), [0], fanouts=(2**63,)), "fanouts"),
+    "neighbours beyond int64": (lambda: wb.NeighborLoader(graph(), [2**63]), "num_neighbors"),
+    "layers beyond int64": (lambda: wb.sample(graph(), [0], "layer_wise", layer_sizes=(2**63,)), "layer_sizes"),
+    "a walk of years": (lambda: wb.sample(graph(), [0], "saint_walk", walk_length=2**62), "walk_length"),
+    "data without edges": (lambda: wb.NeighborLoader(Data(x=torch.ones(5, 2)), [2]), "data.edge_index"),
     "no graph to compare on": (lambda: wb.check_parity(None, "gcn"), "graph"),
 }
 

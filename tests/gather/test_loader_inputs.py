@@ -103,8 +103,8 @@ def test_nodes_beyond_every_edge_are_there() -> None:
 
 
 def test_a_graph_without_edges_or_with_one_node_is_sampled() -> None:
-    for data in (Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 0, dtype=torch.long)), Data(x=torch.ones(1, 2))):
-        assert only_batch(NeighborLoader(data, [3])).n_id.tolist() == [0]
+    alone = Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 0, dtype=torch.long))
+    assert only_batch(NeighborLoader(alone, [3])).n_id.tolist() == [0]
     loop = Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 1, dtype=torch.long))
     assert only_batch(NeighborLoader(loop, [3, 3])).edge_index.tolist() == [[0], [0]]
 

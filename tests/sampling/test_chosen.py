@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from workbench.core.errors import InputError
 from workbench.core.rng import GOLDEN, key64, mix64
@@ -268,6 +269,22 @@ def test_numbers_that_do_not_fit_are_errors() -> None:
         sample(graph, [0], weight_attr="weight")
     with pytest.raises(InputError, match="times up to"):
         sample(graph, [0], time_attr="time", seed_times=[2])
+
+
+@pytest.mark.parametrize(
+    ("column", "given"),
+    [
+        (np.array([1, 2]), np.array(["2020-01-01"], "datetime64[s]")),
+        (np.array(["2020", "2021"], "datetime64[s]"), np.array([1_600_000_000])),
+        (np.array([5, 6], "timedelta64[s]"), np.array(["2020-01-01"], "datetime64[s]")),
+    ],
+    ids=["dates for numbers", "numbers for dates", "dates for durations"],
+)
+def test_dates_and_numbers_are_not_compared(column: NDArray[Any], given: NDArray[Any]) -> None:
+    graph = Graph.from_edge_index([[1, 2], [0, 0]], 3)
+    graph = Graph(indptr=graph.indptr, indices=graph.indices, edge_data={"time": column})
+    with pytest.raises(InputError, match="seed_times: expected times like the column's"):
+        sample(graph, [0], time_attr="time", seed_times=given)
 
 
 def test_seed_times_for_a_sampler_without_times_are_an_error() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from scipy import stats
 from workbench.core.rng import GOLDEN, key64, mix64
 from workbench.graph import Graph
 from workbench.sampling import SampledSubgraph, sample
+from workbench.sampling.base import SAMPLERS
+from workbench.sampling.scratch import Scratch
 from workbench.testing import graphs
 from workbench.testing.samplers import reference_sample
 
@@ -145,6 +149,23 @@ def test_layers_draw_by_the_squared_column_norms(importance: str) -> None:
     assert stats.chisquare(cells[big], expected[big] * cells[big].sum() / expected[big].sum()).pvalue > ACCEPT
     wrong = np.sqrt(expected[big])  # by the norm, not by its square
     assert stats.chisquare(cells[big], wrong * cells[big].sum() / wrong.sum()).pvalue < REJECT
+
+
+def test_layers_take_no_memory_for_the_candidates_that_they_leave() -> None:
+    num_nodes = 300_000  # all of them candidates: each has an edge to the seed
+    graph = Graph.from_edge_index(np.stack([np.arange(1, num_nodes), np.zeros(num_nodes - 1, np.int64)]), num_nodes)
+    scratch = Scratch(num_nodes)
+    sampler = SAMPLERS.create("layer_wise", layer_sizes=(100,))
+    draw = partial(sampler.sample, graph, np.array([0]), epoch=0, rng_seed=0, scratch=scratch)
+    assert draw(batch=0).num_edges > 90
+    tracemalloc.start()
+    try:
+        draw(batch=1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert scratch.nbytes == 16 * num_nodes
+    assert peak < num_nodes / 4
 
 
 def test_a_batch_of_layers_grows_with_the_number_of_hops() -> None:

@@ -17,6 +17,8 @@ from typing import Any, Self
 
 from workbench.core.errors import Findings
 
+MAX_INT64 = 2**63 - 1
+
 _META = "workbench"
 
 
@@ -116,6 +118,9 @@ def _check_range(value: Any, info: ParamInfo, findings: Findings) -> None:
     is_sequence = isinstance(value, tuple)
     for item in value if is_sequence else (value,):
         if not isinstance(item, (int, float)) or isinstance(item, bool):
+            continue
+        if isinstance(item, int) and not -MAX_INT64 <= item <= MAX_INT64:
+            findings.add(info.name, "a number of 64 bits", repr(item), _example(info, info.default))
             continue
         if info.minimum is not None and not item >= info.minimum:
             example = _example(info, info.default if is_sequence else info.minimum)

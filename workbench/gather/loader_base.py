@@ -62,6 +62,10 @@ class BatchLoader(DataLoader[Any], ABC):
             options.pop("shuffle", None)  # torch refuses to shuffle nothing
         super().__init__(range(num_inputs), **options)  # type: ignore[arg-type]  # a range is all it needs
 
+    def __repr__(self) -> str:
+        """Return e.g. ``NeighborLoader(38060 inputs, batch_size=1024, batches=38)``."""
+        return f"{type(self).__name__}({len(self.dataset)} inputs, batch_size={self.batch_size}, batches={len(self)})"  # type: ignore[arg-type]
+
     def check_worker_number_rationality(self) -> None:
         """Leave out torch's warning about more processes than cores: workers are threads."""
 

@@ -16,6 +16,7 @@ from torch_geometric.sampler.base import NumNeighbors
 
 from workbench.core.errors import Findings
 from workbench.core.given import note_whole
+from workbench.core.params import MAX_INT64
 from workbench.graph import Graph
 
 OWN_OPTIONS = ("rng_seed", "transform", "transform_sampler_output", "filter_per_worker")
@@ -97,6 +98,9 @@ def check_fanouts(num_neighbors: Any, findings: Findings) -> tuple[int, ...]:
     array = _as_vector(values)
     if array is None or array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array.min() < -1:
         findings.add("num_neighbors", "whole numbers, one a hop, each -1 or more", repr(num_neighbors), fix)
+        return ()
+    if array.max() > MAX_INT64:
+        findings.add("num_neighbors", f"at most {MAX_INT64} a hop", repr(num_neighbors), fix)
         return ()
     return tuple(int(value) for value in array)
 

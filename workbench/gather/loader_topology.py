@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from workbench.core.errors import Findings, InputError
 from workbench.gather.loader_check import check_vector, count_nodes
 from workbench.graph import Graph
@@ -31,8 +29,11 @@ def open_topology(data: Any, names: ColumnNames, findings: Findings) -> tuple[Gr
     """
     if isinstance(data, Graph):
         return data, _names_in(data, names, findings)
-    edge_index = np.zeros((2, 0), np.int64) if data.edge_index is None else data.edge_index
-    num_nodes = count_nodes(data)
+    if data.edge_index is None:
+        fix = "set data.edge_index; for no edge at all, torch.empty((2, 0), dtype=torch.long)"
+        findings.add("data.edge_index", "the edges, (2, m)", "None", fix)
+        raise InputError(findings.subject, findings.errors)
+    edge_index, num_nodes = data.edge_index, count_nodes(data)
     node_data, edge_data = _columns(data, names, num_nodes, edge_index.shape[-1], findings)
     try:
         return Graph.from_edge_index(edge_index, num_nodes, node_data=node_data, edge_data=edge_data), names

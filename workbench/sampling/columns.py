@@ -127,6 +127,11 @@ def _seed_times(given: Any, num_seeds: int, column: NDArray[Any]) -> Ids:
         findings.add("seed_times", f"one time a seed, shape ({num_seeds},)", f"shape {array.shape}", "pass a vector")
         findings.raise_if_any()
     _check_times(array, "seed_times")
+    if {array.dtype.kind, column.dtype.kind} & set("mM") and array.dtype.kind != column.dtype.kind:
+        findings = Findings("time_attr")
+        fix = "give both as dates, or both as numbers of the same unit"
+        findings.add("seed_times", f"times like the column's, {column.dtype}", str(array.dtype), fix)
+        findings.raise_if_any()
     if column.dtype.kind in "mM":
         array = array.astype(column.dtype)  # rounded down: what is later than the seed stays later
     elif column.dtype.kind == "f":

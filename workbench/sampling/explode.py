@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from workbench.core.errors import Findings
 from workbench.core.given import note_whole, require_graph
+from workbench.core.params import coerce
 from workbench.core.units import format_count
 from workbench.sampling.explosion_kernels import grow, tree_slots
 from workbench.sampling.explosion_record import Explosion, FloatArray, Growth, Spread
@@ -33,6 +34,8 @@ _YIELD_EVERY_S = 0.1
 
 Progress = Callable[[int, int], None]
 Cancelled = Callable[[], bool]
+
+_FANOUTS = next(info for info in NeighborSampler.describe() if info.name == "fanouts")
 
 
 def explosion(
@@ -141,17 +144,16 @@ def _checked(
     """Return depth and fanouts that fit each other, or raise with every fault."""
     findings = Findings("explosion")
     note_whole(findings, **({} if depth is None else {"depth": depth}), num_seeds=num_seeds, num_batches=num_batches)
+    given = None if fanouts is None else coerce(fanouts, _FANOUTS, findings)
     findings.raise_if_any()
-    hops = depth if depth is not None else (3 if fanouts is None else len(fanouts))
+    hops = depth if depth is not None else (3 if given is None else len(given))
     if not 1 <= hops <= MAX_DEPTH:
         findings.add("depth", f"1 to {MAX_DEPTH} hops", hops, "use depth=3")
         hops = 1
-    taken = default_fanouts(hops) if fanouts is None else tuple(int(f) for f in fanouts)
+    taken = default_fanouts(hops) if given is None else given
     if len(taken) != hops and not findings.items:
         fix = f"give {hops} fanouts, or leave depth out"
         findings.add("fanouts", f"one fanout a hop ({hops})", f"{len(taken)}: {taken}", fix)
-    if any(f < -1 for f in taken):
-        findings.add("fanouts", "-1 (all) or 0 and more", taken, "use -1 to take all neighbours")
     for name, value in (("num_seeds", num_seeds), ("num_batches", num_batches)):
         if value < 1:
             findings.add(name, "at least 1", value, f"use {name}=1")

@@ -39,25 +39,20 @@ def draw_shared(indptr, indices, frontier, first, fanout, hop_key, destinations,
 
 
 @kernel(
-    (frozen(_I64), frozen(_I32), frozen(_I64), vector(_I64), _I64, vector(_I64), vector(_F64)),
-    (frozen(_I64), frozen(_I64), frozen(_I64), vector(_I64), _I64, vector(_I64), vector(_F64)),
+    (frozen(_I64), frozen(_I32), frozen(_I64), vector(_I64), _I64, vector(_F64)),
+    (frozen(_I64), frozen(_I64), frozen(_I64), vector(_I64), _I64, vector(_F64)),
 )
-def weigh_sources(indptr, indices, frontier, marks, tag, candidates, mass):  # type: ignore[no-untyped-def]
-    """Gather the sources of a frontier, and for each the sum of 1 / degree² over its edges; return how many."""
-    num = 0
+def weigh_marked(indptr, indices, frontier, marks, tag, mass):  # type: ignore[no-untyped-def]
+    """Add for each marked source 1 / degree² over its edges to a frontier, at the position that its mark names."""
     for i in range(frontier.shape[0]):
         low, high = indptr[frontier[i]], indptr[frontier[i] + 1]
         if low == high:
             continue
         share = 1.0 / (np.float64(high - low) * np.float64(high - low))
         for j in range(low, high):
-            source = np.int64(indices[j])
-            if (marks[source] >> 32) != tag:
-                marks[source] = (tag << 32) | num
-                candidates[num], mass[num] = source, 0.0
-                num += 1
-            mass[marks[source] & _LOW] += share
-    return num
+            mark = marks[indices[j]]
+            if (mark >> 32) == tag:
+                mass[mark & _LOW] += share
 
 
 @kernel((frozen(_I64), vector(_I64), _I64))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from workbench.core.errors import Findings
 from workbench.core.params import param
 from workbench.core.rng import generator
-from workbench.sampling import kernels, kernels_whole
+from workbench.sampling import kernels_whole
 from workbench.sampling.base import SAMPLERS, Ids, SampledSubgraph, Sampler
 from workbench.sampling.degrees import column_norms
 from workbench.sampling.derived import DERIVED
@@ -65,13 +65,12 @@ class LayerWiseSampler(Sampler):
             with POOL.borrow(graph.num_nodes) as lent:
                 return self.sample(graph, seed_nodes, epoch=epoch, batch=batch, rng_seed=rng_seed, scratch=lent)
         topology, marks = (np.asarray(graph.indptr), np.asarray(graph.indices)), scratch.marks
-        choose = _of_frontier if self.importance == "ladies" else _of_graph
+        choose = _by_frontier if self.importance == "ladies" else _by_graph
 
         def draw(hop: int, frontier: Frontier, room: Room) -> Drawn:
-            chances = choose(graph, frontier.nodes, scratch)
-            nodes, weights = chances.draw(self.layer_sizes[hop - 1], generator(rng_seed, epoch, batch, hop))
             tag = scratch.next_mark()
-            kernels_whole.mark_nodes(nodes, marks, tag)
+            rng = generator(rng_seed, epoch, batch, hop)
+            weights = choose(graph, frontier.nodes, self.layer_sizes[hop - 1], rng, marks, tag)
             arguments = (*topology, frontier.nodes, frontier.first, marks, tag, weights)
             destinations, edge_ids, edge_weight = written(
                 lambda *out: kernels_whole.draw_marked(*arguments, *out),
@@ -83,36 +82,47 @@ class LayerWiseSampler(Sampler):
         return expand(graph, seed_nodes, len(self.layer_sizes), draw, scratch=scratch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chances:
-    """Nodes (all of the graph where None), how much each counts, and the sums up to each."""
+def _by_frontier(
+    graph: Topology, frontier: Ids, num_draws: int, rng: np.random.Generator, marks: Ids, tag: int
+) -> NDArray[np.float32]:
+    """Draw sources of a frontier's in-edges by their importance to it, mark them, and return what each weighs.
 
-    nodes: Ids | None
-    mass: Floats
-    sums: Floats
-
-    def draw(self, num_draws: int, rng: np.random.Generator) -> tuple[Ids, NDArray[np.float32]]:
-        """Return the nodes that were drawn, ascending by position, and what each weighs."""
-        if not len(self.sums) or not self.sums[-1] > 0:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        total = self.sums[-1]
-        marks = (1.0 - rng.random(num_draws)) * total  # above 0: what weighs nothing is never drawn
-        places, counts = np.unique(np.searchsorted(self.sums, marks), return_counts=True)
-        weights = (counts * total / (num_draws * self.mass[places])).astype(np.float32)
-        return (places if self.nodes is None else self.nodes[places]), weights
-
-
-def _of_frontier(graph: Topology, nodes: Ids, scratch: Scratch) -> _Chances:
-    """Return the sources of a frontier's in-edges by their importance to it."""
+    An in-edge of v is drawn with probability ~ 1 / degree(v)²: v with ~ 1 / degree(v), then one of its edges. Its
+    source u is then drawn with probability ~ the sum over u's edges, and no list of all sources is ever made.
+    """
     indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
-    most = min(graph.num_nodes, kernels.count_edges(indptr, nodes, -1, False))
-    candidates, mass = np.empty(most, np.int64), np.empty(most)
-    count = kernels_whole.weigh_sources(indptr, indices, nodes, scratch.marks, scratch.next_mark(), candidates, mass)
-    return _Chances(nodes=candidates[:count], mass=mass[:count], sums=np.cumsum(mass[:count]))
+    starts = indptr[frontier]
+    degrees = indptr[frontier + 1] - starts
+    sums = np.cumsum(np.divide(1.0, degrees, where=degrees > 0, out=np.zeros(len(frontier))))
+    if not len(sums) or not sums[-1] > 0:
+        return np.empty(0, np.float32)
+    chosen = np.searchsorted(sums, _places(rng, num_draws, sums[-1]))
+    edges = starts[chosen] + (rng.random(num_draws) * degrees[chosen]).astype(np.int64)
+    nodes, counts = np.unique(indices[edges].astype(np.int64), return_counts=True)
+    kernels_whole.mark_nodes(nodes, marks, tag)
+    mass = np.zeros(len(nodes))
+    kernels_whole.weigh_marked(indptr, indices, frontier, marks, tag, mass)
+    return _weights(counts, num_draws, mass / sums[-1])
 
 
-def _of_graph(graph: Topology, nodes: Ids, scratch: Scratch) -> _Chances:
-    """Return all nodes by their importance to the whole graph."""
+def _by_graph(
+    graph: Topology, frontier: Ids, num_draws: int, rng: np.random.Generator, marks: Ids, tag: int
+) -> NDArray[np.float32]:
+    """Draw nodes by their importance to the whole graph, mark them, and return what each weighs."""
     mass = column_norms(graph, self_loops=False)
     sums = DERIVED.get(graph.indptr, "sums of column norms", lambda: np.cumsum(mass))
-    return _Chances(nodes=None, mass=mass, sums=sums)
+    if not len(sums) or not sums[-1] > 0:
+        return np.empty(0, np.float32)
+    nodes, counts = np.unique(np.searchsorted(sums, _places(rng, num_draws, sums[-1])), return_counts=True)
+    kernels_whole.mark_nodes(nodes, marks, tag)
+    return _weights(counts, num_draws, mass[nodes] / sums[-1])
+
+
+def _places(rng: np.random.Generator, num_draws: int, total: float) -> Floats:
+    """Return `num_draws` numbers above 0 and up to `total`: what weighs nothing is never drawn."""
+    return (1.0 - rng.random(num_draws)) * total
+
+
+def _weights(counts: Ids, num_draws: int, chances: Floats) -> NDArray[np.float32]:
+    """Return c / (s q) of nodes that were drawn c times in s draws, each of probability q."""
+    return (counts / (num_draws * chances)).astype(np.float32)

@@ -72,8 +72,8 @@ class SaintWalkSampler(Sampler):
 
     draws_seeds: ClassVar[bool] = True
 
-    num_roots: int = param(600, help="walks for a batch", unit="walks", minimum=1)
-    walk_length: int = param(2, help="steps of a walk", unit="steps", minimum=0)
+    num_roots: int = param(600, help="walks for a batch", unit="walks", minimum=1, maximum=2**31)
+    walk_length: int = param(2, help="steps of a walk", unit="steps", minimum=0, maximum=1_000_000)
     coverage: int = param(100, help="visits a node, on average, by which chances are estimated", minimum=1)
 
     def num_batches(self, graph: Topology) -> int:
