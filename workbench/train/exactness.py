@@ -77,13 +77,13 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
     keyed : bool
         Whether the run's dropout masks are keyed.
     """
-    known = [(name, kind) for name, layer in outer_parts(module) if (kind := _known_as_inexact(layer)) is not None]
+    known = [(name, kind) for name, layer in outer_parts(module) if (kind := known_as_inexact(layer)) is not None]
     for name, kind in known:
-        _refuse(f"model.{name}", f"{kind} {INEXACT_LAYERS[kind]}", findings)
+        refuse(f"model.{name}", f"{kind} {INEXACT_LAYERS[kind]}", findings)
     if known or graph.num_nodes < _NUM_PARTS:
         return
     little = little_graph(graph)
-    model = _as_precise_as_can_be(module, little)
+    model = as_precise_as_can_be(module, little)
     with tempfile.TemporaryDirectory() as folder:
         partition = Partition(
             graph=little,
@@ -96,11 +96,11 @@ def refuse_inexact(module: nn.Module, graph: Graph, findings: Findings, *, keyed
         for training in (False, True):
             difference = _try(model.train(training), little, folder, findings, keyed=keyed)
             if difference is not None:
-                _refuse("model", f"{difference}, {'in training' if training else 'in evaluation'}", findings)
+                refuse("model", f"{difference}, {'in training' if training else 'in evaluation'}", findings)
                 return
 
 
-def _as_precise_as_can_be(module: nn.Module, graph: Graph) -> nn.Module:
+def as_precise_as_can_be(module: nn.Module, graph: Graph) -> nn.Module:
     """Return a copy in double precision, or in its own where it has constants of another."""
     model = copy.deepcopy(module).double()
     try:
@@ -115,7 +115,8 @@ def _precision(model: nn.Module) -> torch.dtype:
     return next((parameter.dtype for parameter in model.parameters()), torch.float32)
 
 
-def _known_as_inexact(layer: nn.Module) -> str | None:
+def known_as_inexact(layer: nn.Module) -> str | None:
+    """Return the key of `INEXACT_LAYERS` under which a layer stands, or None."""
     kind = type(layer).__name__
     if not type(layer).__module__.startswith("torch_geometric."):
         return None
@@ -126,7 +127,8 @@ def _known_as_inexact(layer: nn.Module) -> str | None:
     return kind if kind in INEXACT_LAYERS else None
 
 
-def _refuse(where: str, got: str, findings: Findings) -> None:
+def refuse(where: str, got: str, findings: Findings) -> None:
+    """Note what in a model reads more than its layers' reach."""
     findings.add(where, EXPECTED, got, "change that layer, or use strategy='full_graph' or 'mini_batch'")
 
 

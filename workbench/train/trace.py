@@ -35,11 +35,13 @@ class Trace:
     ----------
     num_rows : int
         Nodes of the rank: a tensor of so many rows holds one a node.
+    num_behind : int
+        Rows of other nodes that may stand behind those, and are left out.
     """
 
-    def __init__(self, num_rows: int) -> None:
+    def __init__(self, num_rows: int, num_behind: int = 0) -> None:
         self.passed: list[Passed] = []
-        self._num_rows = num_rows
+        self._num_rows, self._heights = num_rows, (num_rows, num_rows + num_behind)
         self._open: list[Passed] = []
 
     @property
@@ -60,17 +62,21 @@ class Trace:
 
     def begin(self, name: str, layer: nn.Module, values: Sequence[Any]) -> None:
         """Note that a module begins."""
-        rows = next((value for value in values if self._is_by_node(value)), None)
+        rows = next((own for value in values if (own := self._own(value)) is not None), None)
         self._open.append(Passed(name=name, kind=type(layer).__name__, given=rows))
 
     def _after(self, layer: nn.Module, args: Any, output: Any) -> None:
         passed = self._open.pop()
         rows = output[0] if isinstance(output, tuple) and output else output
-        passed.output = rows.detach() if self._is_by_node(rows) else None
+        own = self._own(rows)
+        passed.output = None if own is None else own.detach()
         self.passed.append(passed)
 
-    def _is_by_node(self, value: Any) -> bool:
-        return isinstance(value, Tensor) and value.ndim > 0 and len(value) == self._num_rows
+    def _own(self, value: Any) -> Tensor | None:
+        """Return the rank's rows of a tensor with one a node, or None for another."""
+        if not isinstance(value, Tensor) or value.ndim == 0 or len(value) not in self._heights:
+            return None
+        return value if len(value) == self._num_rows else value[: self._num_rows]
 
 
 class _Before:

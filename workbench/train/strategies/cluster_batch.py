@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workbench.core.errors import Findings, InputError, RunError
+from workbench.core.errors import Findings, RunError
 from workbench.core.params import param
 from workbench.core.registry import Registry
 from workbench.gather import STORES, BatchPlan
-from workbench.partition import PARTITIONERS, Partition
 from workbench.sampling import SAMPLERS
 from workbench.sampling.base import steps_per_epoch
 from workbench.sampling.methods.cluster import ClusterSampler
 from workbench.train.base import STRATEGIES, Job, Strategy, StrategyRun
 from workbench.train.batches import BatchRun
+from workbench.train.clusters import NUM_CLUSTERS, check_clusters, cluster_sampler, settle_clusters
 from workbench.train.strategies.mini_batch import describe
 
 if TYPE_CHECKING:
     from torch import nn
 
     from workbench.graph import Graph
-
-NUM_CLUSTERS = 50
 
 
 @STRATEGIES.register("cluster_batch")
@@ -62,30 +60,10 @@ class ClusterBatch(Strategy):
     store: Any = param("mmap", help="where features are read: a name, an object or its description")  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        given, count = self.partitioner, self.num_clusters
-        if isinstance(given, Partition):
-            if count not in (None, given.num_parts):
-                findings = Findings("strategy 'cluster_batch'")
-                got = f"{count} clusters beside a partition of {given.num_parts} parts"
-                findings.add("num_clusters", "the parts of the partition", got, "remove num_clusters=")
-                findings.raise_if_any()
-            saved = ClusterSampler.of(given)
-            object.__setattr__(self, "partition_folder", saved.partition_folder)
-            object.__setattr__(self, "partitioner", given.method)
-            count = given.num_parts
-        object.__setattr__(self, "num_clusters", count or NUM_CLUSTERS)
+        settle_clusters(self, "cluster_batch")
 
     def check(self, graph: Graph, *, trainers: int, samplers: int, findings: Findings) -> None:
-        num_errors = len(findings.errors)
-        self._check_partitioner(findings)
-        if min(self.num_clusters or 0, graph.num_nodes) < trainers:
-            got = f"{self.num_clusters} clusters for {trainers} trainers: some of them would have nothing to do"
-            findings.add("num_clusters", "at least one cluster a trainer", got, "use more clusters", "warning")
-        if len(findings.errors) == num_errors == 0:
-            try:  # made where the launch can tell of it, and found again by the ranks
-                self.sampler(trainers).clusters(graph)
-            except InputError as error:
-                findings.items.extend(error.findings)
+        check_clusters(self, graph, trainers, findings)
 
     def check_model(self, make: Callable[[], nn.Module], graph: Graph, *, trainers: int, findings: Findings) -> None:
         if not self.diagonal_enhancement:
@@ -103,26 +81,9 @@ class ClusterBatch(Strategy):
             )
             findings.add("diagonal_enhancement", expected, got, fix)
 
-    def _check_partitioner(self, findings: Findings) -> None:
-        try:
-            entry = PARTITIONERS.entry(self.partitioner)
-        except InputError as error:
-            findings.items.extend(error.findings)
-            return
-        if entry.factory.divides != "nodes":
-            got = f"{self.partitioner!r}, which divides the edges"
-            findings.add("partitioner", "a method that gives every node to one part", got, "use partitioner='metis'")
-
     def sampler(self, num_owners: int) -> ClusterSampler:
         """Return what draws the batches, with each rank's clusters its own."""
-        assert self.num_clusters is not None, "set by __post_init__"
-        return ClusterSampler(
-            num_clusters=self.num_clusters,
-            clusters_per_batch=self.clusters_per_batch,
-            partitioner=self.partitioner,
-            partition_folder=self.partition_folder,
-            num_owners=num_owners,
-        )
+        return cluster_sampler(self, num_owners)
 
     def open(self, job: Job) -> StrategyRun:
         context = job.context
