@@ -143,24 +143,21 @@ def _checked(
 ) -> tuple[int, tuple[int, ...]]:
     """Return depth and fanouts that fit each other, or raise with every fault."""
     findings = Findings("explosion")
-    note_whole(findings, **({} if depth is None else {"depth": depth}), num_seeds=num_seeds, num_batches=num_batches)
+    note_whole(findings, 1, num_seeds=num_seeds, num_batches=num_batches)
+    note_whole(findings, **({} if depth is None else {"depth": depth}))
     given = None if fanouts is None else coerce(fanouts, _FANOUTS, findings)
-    findings.raise_if_any()
-    hops = depth if depth is not None else (3 if given is None else len(given))
-    if not 1 <= hops <= MAX_DEPTH:
-        findings.add("depth", f"1 to {MAX_DEPTH} hops", hops, "use depth=3")
-        hops = 1
-    taken = default_fanouts(hops) if given is None else given
-    if len(taken) != hops and not findings.items:
-        fix = f"give {hops} fanouts, or leave depth out"
-        findings.add("fanouts", f"one fanout a hop ({hops})", f"{len(taken)}: {taken}", fix)
-    for name, value in (("num_seeds", num_seeds), ("num_batches", num_batches)):
-        if value < 1:
-            findings.add(name, "at least 1", value, f"use {name}=1")
     if graph.num_nodes < 1:
         findings.add("graph", "at least one node", "an empty graph", "load a graph with nodes")
+    hops: Any = depth if depth is not None else len(given) if isinstance(given, tuple) else 3
+    if isinstance(hops, int | np.integer) and not 1 <= hops <= MAX_DEPTH:
+        findings.add("depth", f"1 to {MAX_DEPTH} hops", hops, "use depth=3")
     findings.raise_if_any()
-    return hops, taken
+    taken = default_fanouts(hops) if given is None else given
+    if len(taken) != hops:
+        fix = f"give {hops} fanouts, or leave depth out"
+        findings.add("fanouts", f"one fanout a hop ({hops})", f"{len(taken)}: {taken}", fix)
+    findings.raise_if_any()
+    return int(hops), taken
 
 
 def _distinct(seeds: IdArray) -> IdArray:
