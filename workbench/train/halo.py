@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from workbench.core.phases import Phase
 if TYPE_CHECKING:
     from workbench.partition.local import LocalPart
     from workbench.train.recorder import Recorder
-    from workbench.train.transport import Transport
+    from workbench.train.transport import Pending, Transport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,7 @@ class HaloExchange:
         self.num_inner, self.num_local = part.num_inner, len(part.node_ids)
         self.transport, self._recorder = transport, recorder
         self._halo_sizes = np.diff(part.halo_starts).tolist()
-        starts = part.send_starts.tolist()
-        nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
-        self._send_nodes = [nodes[a:b] for a, b in itertools.pairwise(starts)]
+        self._send_nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
         self._send_sizes = np.diff(part.send_starts).tolist()
         smallest = torch.tensor([part.num_inner])
         transport.all_reduce(smallest, "min", kind="control")
@@ -89,26 +87,35 @@ class HaloExchange:
 
     def fetch(self, x: Tensor, kind: str) -> Tensor:
         """Send own rows to the ranks that read them; return own and received rows."""
-        received = self._exchange([x[nodes] for nodes in self._send_nodes], self._halo_sizes, kind)
         rows = x.new_empty(self.num_local, *x.shape[1:])
-        rows[: self.num_inner] = x
-        torch.cat(received, out=rows[self.num_inner :])
+        sent = torch.split(x[self._send_nodes], self._send_sizes)
+        pending = self.start(sent, torch.split(rows[self.num_inner :], self._halo_sizes), kind)
+        rows[: self.num_inner] = x  # while the others travel
+        self.finish(pending)
         return rows
 
     def give_back(self, x: Tensor, kind: str) -> Tensor:
         """Send rows of the halo to their owners; return own rows with those received added in the order of ranks."""
-        halo = x[self.num_inner :].contiguous()
-        received = self._exchange(torch.split(halo, self._halo_sizes), self._send_sizes, kind)
-        rows = x[: self.num_inner].clone()
-        for nodes, block in zip(self._send_nodes, received, strict=True):
+        received = torch.split(x.new_empty(len(self._send_nodes), *x.shape[1:]), self._send_sizes)
+        pending = self.start(torch.split(x[self.num_inner :].contiguous(), self._halo_sizes), received, kind)
+        rows = x[: self.num_inner].clone()  # while the others travel
+        self.finish(pending)
+        for nodes, block in zip(torch.split(self._send_nodes, self._send_sizes), received, strict=True):
             rows.index_add_(0, nodes, block)
         return rows
 
-    def _exchange(self, blocks: Sequence[Tensor], num_rows: Sequence[int], kind: str) -> list[Tensor]:
-        if self._recorder is None:
-            return self.transport.exchange(blocks, num_rows, kind)
-        with self._recorder.span(Phase.EXCHANGE):
-            return self.transport.exchange(blocks, num_rows, kind)
+    def start(self, blocks: Sequence[Tensor], received: Sequence[Tensor], kind: str) -> Pending:
+        """Begin to send a block to each rank and to receive one from each."""
+        with self._span():
+            return self.transport.start_exchange(blocks, received, kind)
+
+    def finish(self, pending: Pending) -> None:
+        """Wait until an exchange is complete."""
+        with self._span():
+            pending.wait()
+
+    def _span(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._recorder is None else self._recorder.span(Phase.EXCHANGE)
 
 
 class _WithHalo(torch.autograd.Function):
