@@ -17,10 +17,14 @@ NUM_CLUSTERS = 50
 class Clustered(Protocol):
     """A strategy with these fields."""
 
-    num_clusters: int | None
-    clusters_per_batch: int
-    partitioner: Any
-    partition_folder: str
+    @property
+    def num_clusters(self) -> int | None: ...
+    @property
+    def clusters_per_batch(self) -> int: ...
+    @property
+    def partitioner(self) -> Any: ...
+    @property
+    def partition_folder(self) -> str: ...
 
 
 def settle_clusters(strategy: Any, name: str) -> None:
