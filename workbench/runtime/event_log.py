@@ -45,6 +45,16 @@ class EventLog:
         self._flush()
         return data
 
+    @property
+    def num_waiting(self) -> int:
+        """Return how many bytes the disk has not taken yet."""
+        return len(self._waiting)
+
+    def retry(self) -> bool:
+        """Try again to write what waits; return whether nothing waits any more."""
+        self._flush()
+        return not self._waiting
+
     def _flush(self) -> None:
         try:
             while self._waiting:
@@ -53,7 +63,7 @@ class EventLog:
                 self._waiting = self._waiting[written:]
             self.last_error = ""
         except OSError as error:
-            self.last_error = str(error)
+            self.last_error = error.strerror or str(error)
 
     def tail(self, offset: int, max_bytes: int = 1 << 22) -> bytes:
         """Return what follows byte `offset` of the log, also what the disk has not taken yet; at most `max_bytes`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.runtime.run import Run
 
 _NEVER_S = 1e8  # a function may be silent as long as it likes
-_LIMITS = {"max_restarts": 0, "silent_s": _NEVER_S}  # nobody said that it may run twice
+_LIMITS = {"max_restarts": 0, "silent_s": _NEVER_S, "still_s": math.inf}  # nobody said that it may run twice
 CHARACTERS_PER_S = 100_000  # shown; Jupyter's own limit is ten times as high
 Show = Callable[[str, str], None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib
 import logging
@@ -49,15 +50,17 @@ def main(sock: socket.socket) -> None:
         report = _train(link, spec)
     except BaseException as error:
         code = 1
-        traceback.print_exc()
+        with contextlib.suppress(OSError):  # a full disk must not swallow the report
+            traceback.print_exc()
         reason, trace = classify(error, spec["world_size"]), trace_of(error)
         report = {"reason": reason, "cause": describe(error), "traceback": trace}
     try:
         link.send({"op": "report", **report})
     except OSError:
         code = code or 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)  # destructors of a process group can block on peers that are gone
 
 

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from workbench.runtime.zygote_link import ZygoteLink
 log = logging.getLogger(__name__)
 LOG_TAIL_BYTES = 4000
 RETRY_S = 2.0
+LOOK_EVERY_S = 0.5
+STOPPED_S = 2.0  # a debugger's or a person's short halt is none of our business
 
 
 def guarded(handler: Callable[..., None]) -> Callable[..., None]:
@@ -95,6 +98,7 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
         self._linked = asyncio.Event()
         if worker.state.total_resources.get("trainer"):
             self._spawn(self._keep_zygote())
+            self._spawn(self._watch_for_stopped())
 
     async def teardown(self, worker: Worker) -> None:
         for task in self._tasks:
@@ -130,10 +134,23 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
             self._tell("workbench_host_gone")
             log.warning("the zygote ended; starting another")
 
+    async def _watch_for_stopped(self) -> None:
+        """Tell of ranks that are stopped by a signal: they are not gone, and never say anything."""
+        since_s: dict[str, float] = {}
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            stopped = {key for key in self._ranks if self._linked.is_set() and self._link.is_stopped(key)}
+            now_s = time.monotonic()
+            since_s = {key: since_s.get(key, now_s) for key in stopped}
+            for key, began_s in since_s.items():
+                if now_s - began_s > STOPPED_S:
+                    message = {"op": "still", "seconds": now_s - began_s, "is_stopped": True}
+                    self._tell("workbench_rank_said", **self._who(self._ranks[key]), message=message)
+
     # ---- what the run manager says
 
     def _on_start(self, spec: dict[str, Any]) -> None:
-        log_path = Path(spec["folder"]) / "logs" / f"rank{spec['rank']}.log"
+        log_path = rank_log(Path(spec["folder"]), spec["rank"])
         rank = _Rank(spec["run_id"], spec["generation"], spec["rank"], log_path)
         self._ranks[rank_key(rank.run_id, rank.generation, rank.rank)] = rank
         self._spawn(self._run_rank(rank, spec))
@@ -215,6 +232,11 @@ def _environment(spec: dict[str, Any], worker_env: dict[str, str]) -> dict[str, 
     elif visible is None:
         env["CUDA_VISIBLE_DEVICES"] = str(spec["host_index"])
     return env
+
+
+def rank_log(folder: Path, rank: int) -> Path:
+    """Return where a rank's output lies in its run's folder."""
+    return folder / "logs" / f"rank{rank}.log"
 
 
 def read_tail(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import queue
@@ -15,6 +16,7 @@ from typing import Any
 from workbench.core.control import Control
 from workbench.runtime import frames
 from workbench.runtime.meter import Meter
+from workbench.runtime.stillness import Stillness
 
 log = logging.getLogger(__name__)
 FLUSH_S = 0.05
@@ -39,6 +41,8 @@ class RankLink:
         self._events: list[dict[str, Any]] = []
         self._lock = threading.Lock()  # guards the buffer
         self._sending = threading.Lock()  # keeps messages whole and in order
+        self._training = threading.main_thread()
+        self._stillness = Stillness(self._training)
         self.controls: deque[Control] = deque()
         self.store: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
         self.before_flush: Callable[[], None] | None = None  # tells what has gathered elsewhere
@@ -57,6 +61,8 @@ class RankLink:
             "rank": self._rank,
             "data": data,
         }
+        if threading.current_thread() is self._training:
+            self._stillness.moved()
         with self._lock:
             self._events.append(event)
 
@@ -78,13 +84,14 @@ class RankLink:
         meter = Meter()
         while True:
             time.sleep(FLUSH_S)
+            stand = self._stillness.look()
             if measured := meter.read():
                 where = {"role": "trainer", "index": self._rank, "worker": self._worker, "limit_bytes": None}
                 self.emit("resources_measured", **where, **measured)
             if (gather := self.before_flush) is not None:
                 gather()
             try:
-                self.flush()
+                self.send({} if stand is None else {"op": "still", **dataclasses.asdict(stand)})
             except OSError:
                 os._exit(ORPHANED)
 

@@ -7,6 +7,7 @@ the rank that went first and not one of its victims.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from workbench.runtime.run_records import (
     Failure,
@@ -14,6 +15,7 @@ from workbench.runtime.run_records import (
     KillRanks,
     RankExited,
     RankReported,
+    RankStill,
     Result,
     RunState,
     SeekHosts,
@@ -58,12 +60,30 @@ def worker_lost(state: RunState, signal: WorkerLost) -> Result:
     return _fail(state.with_(live=state.live - set(lost)), signal, failures)
 
 
-def hung(state: RunState, ranks: list[int], cause: str, kind: FailureKind = "silent") -> Result:
+def hung(state: RunState, ranks: list[int], cause: str, kind: FailureKind = "silent", *, traceback: str = "") -> Result:
     """Ranks give no sign of life: the gang is killed."""
     if state.failing or not ranks:
         return state, ()
-    failure = Failure(rank=ranks[0], kind=kind, cause=cause, host=_place(state, ranks[0]))
+    failure = Failure(rank=ranks[0], kind=kind, cause=cause, host=_place(state, ranks[0]), traceback=traceback)
     return kill(state.with_(failing=True, failures=(failure,)))
+
+
+def still(state: RunState, signal: RankStill) -> Result:
+    """A rank stands still: a person is told early, and after a while, or where it cannot move, the gang is killed."""
+    if signal.rank not in state.live or state.killed or state.failing:
+        return state, ()
+    rank, seconds = signal.rank, f"{signal.seconds:.0f} s"
+    if signal.is_stopped:
+        return hung(state, [rank], f"the process of rank {rank} is stopped by a signal (SIGSTOP), for {seconds}")
+    cause = f"rank {rank} stands still, without using its CPU, for {seconds}: in {signal.where}"
+    if signal.seconds > state.limits.still_s:
+        return hung(state, [rank], cause, traceback=signal.traceback)
+    if rank in state.warned or math.isinf(state.limits.still_s):
+        return state, ()
+    part = f", part {state.parts[rank]}" if rank in state.parts else ""
+    text = f"{cause}, on {_place(state, rank)}{part}. After {state.limits.still_s:g} s it is held for hung"
+    told = dataclasses.replace(state.publish(signal, "log_written", level="warning", text=text), rank=rank)
+    return state.with_(warned=state.warned | {rank}), (told,)
 
 
 def kill(state: RunState, *, again: bool = False) -> Result:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.core.config import RunConfig
-from workbench.core.errors import Findings
+from workbench.core.errors import Findings, RunError
 from workbench.core.events import Event
 from workbench.core.home import home_folder
 from workbench.runtime.event_log import read_log, scan_log
@@ -30,15 +30,28 @@ class RunFolder:
 
     @classmethod
     def create(cls, config: RunConfig, summary: str = "") -> RunFolder:
-        """Make the folder of a new run, with its configuration; its name begins with the time, for lists in order."""
+        """Make the folder of a new run, with its configuration; its name begins with the time, for lists in order.
+
+        Raises
+        ------
+        RunError
+            Where the disk is full or read-only; nothing stays of the folder.
+        """
         label = config.name or config.model.name
         run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{_slug(label)}-{secrets.token_hex(2)}"
         folder = cls(path=home_folder("runs") / run_id)
-        folder.path.mkdir(mode=0o700)
-        for name in ("checkpoints", "logs"):
-            (folder.path / name).mkdir(mode=0o700)
         record = {"id": run_id, "summary": summary, "config": config.to_json()}
-        _write(folder.path / "config.json", json.dumps(record, indent=1).encode())
+        try:
+            folder.path.mkdir(mode=0o700)
+            for name in ("checkpoints", "logs"):
+                (folder.path / name).mkdir(mode=0o700)
+            _write(folder.path / "config.json", json.dumps(record, indent=1).encode())
+        except OSError as error:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise RunError(
+                f"launch: the run's folder cannot be written: {error.strerror}: {folder.path}. Nothing was started. "
+                "Fix: free space there (python -m workbench clean), or set WORKBENCH_HOME to another disk"
+            ) from error
         return folder
 
     @classmethod

@@ -21,6 +21,7 @@ from workbench.core.events import Event
 from workbench.runtime.continuation import continued
 from workbench.runtime.event_log import EventLog
 from workbench.runtime.rank_host import guarded
+from workbench.runtime.rank_messages import event_of, signals_of
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import (
     ControlAsked,
@@ -32,15 +33,12 @@ from workbench.runtime.run_records import (
     Limits,
     Publish,
     RankExited,
-    RankReported,
-    RankTold,
     RunState,
     SeekHosts,
     SendToRank,
     SetTimer,
     Signal,
     StartRanks,
-    StoreOpened,
     TimerFired,
     WorkerLost,
 )
@@ -49,6 +47,8 @@ from workbench.runtime.waiting import waiting_text
 
 log = logging.getLogger(__name__)
 IPC_TIMEOUT_S = 60.0
+RETRY_S = 1.0
+MAX_WAITING_BYTES = 1 << 25
 
 
 def topic_of(run_id: str) -> str:
@@ -66,6 +66,7 @@ class _Run:
     log: EventLog
     unsent: list[Event] = field(default_factory=list)
     told: set[str] = field(default_factory=set)  # what is said once
+    retries: bool = False  # to write its log
 
 
 class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyped
@@ -174,21 +175,9 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     def _on_rank_said(self, worker: str, run_id: str, generation: int, rank: int, message: dict[str, Any]) -> None:
         run = self._runs[run_id]
-        now = time.time()
-        match message["op"]:
-            case "events":
-                for e in message["events"]:
-                    told = RankTold(
-                        time_s=e["time_s"], rank=rank, generation=generation, kind=e["kind"], data=e["data"]
-                    )
-                    self._feed(run, told, send=False)
-                self._send(run)
-            case "store":
-                host, port = message["host"], message["port"]
-                self._feed(run, StoreOpened(time_s=now, generation=generation, host=host, port=port))
-            case "report":
-                fields = {key: value for key, value in message.items() if key != "op"}
-                self._feed(run, RankReported(time_s=now, rank=rank, generation=generation, **fields))
+        for signal in signals_of(message, rank, generation, time.time()):
+            self._feed(run, signal, send=False)
+        self._send(run)
 
     def _on_rank_exited(self, worker: str, run_id: str, generation: int, rank: int, **fields: Any) -> None:
         self._feed(self._runs[run_id], RankExited(time_s=time.time(), rank=rank, generation=generation, **fields))
@@ -205,16 +194,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
     def _execute(self, run: _Run, instruction: Instruction) -> None:
         match instruction:
             case Publish():
-                told = instruction
-                run.unsent.append(
-                    Event(
-                        kind=told.kind,
-                        time_s=told.time_s,
-                        generation=told.generation,
-                        rank=told.rank,
-                        data=told.data,
-                    )
-                )
+                run.unsent.append(event_of(instruction, run.folder))
             case StartRanks():
                 self._start_ranks(run, instruction)
             case KillRanks():
@@ -230,7 +210,8 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 self._scheduler.loop.add_callback(self._offer_hosts)
             case EndRun():
                 self._send(run)
-                run.log.close()
+                if run.log.retry():
+                    run.log.close()
                 self._scheduler.loop.add_callback(self._offer_hosts)
 
     def _fire(self, run: _Run, name: str, generation: int) -> None:
@@ -247,6 +228,23 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
         self._scheduler.log_event(topic, lines)
         # Dask keeps ten thousand messages a topic for ever; the log on disk is our memory.
         self._scheduler._broker.truncate(topic)
+        if run.log.last_error and not run.retries:
+            run.retries = True
+            self._retry_log(run)
+
+    def _retry_log(self, run: _Run) -> None:
+        """Try again every second to write what a full disk did not take; stop a run that tells too much for memory."""
+        has_ended = run.state.status.ended
+        if run.log.retry():
+            run.retries = False
+            if has_ended:
+                run.log.close()
+            return
+        text = f"the event log cannot be written: {run.log.last_error}. Events wait in memory. Fix: free space there"
+        self._say_once(run, "log", "error", f"{text}: {run.folder}")
+        if run.log.num_waiting > MAX_WAITING_BYTES and not has_ended:
+            self._feed(run, ControlAsked(time_s=time.time(), kind="stop", by="the run manager: the disk is full"))
+        self._scheduler.loop.call_later(RETRY_S, self._retry_log, run)
 
     def _start_ranks(self, run: _Run, start: StartRanks) -> None:
         for rank, host in enumerate(start.hosts):

@@ -70,6 +70,8 @@ class Limits:
         Wait for killed ranks to be gone before their worker is held for lost.
     silent_s : float
         Wait for an event of a running rank's training loop before the rank is held for hung.
+    still_s : float
+        How long a rank's code may stand still (stillness.py) before the rank is held for hung.
     max_restarts : int
         Restarts after a lost rank; running out of memory is forgiven once (never where this is 0).
     """
@@ -79,6 +81,7 @@ class Limits:
     start_s: float = 120.0
     abandon_s: float = 10.0
     silent_s: float = 600.0
+    still_s: float = 20.0
     max_restarts: int = 3
 
 
@@ -141,6 +144,18 @@ class RankExited(Signal):
     code: int
     signal: int
     log_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankStill(Signal):
+    """A rank's code stands still since some seconds, or its process is stopped (`is_stopped`: by SIGSTOP)."""
+
+    rank: int
+    generation: int
+    seconds: float
+    where: str = ""
+    traceback: str = ""
+    is_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +250,8 @@ class RunState:
 
     A checkpoint counts (``resume_step``) when every rank has told the steps before it (``told_steps``): what a rank
     that was killed had not told yet is then told again by its successor. Until then it waits in ``saved_steps``.
-    ``parts`` holds the part of the graph that a rank owns, for ranks that own one.
+    ``parts`` holds the part of the graph that a rank owns, for ranks that own one; of ranks in ``warned`` a person
+    knows that they stand still.
     """
 
     world_size: int
@@ -262,6 +278,7 @@ class RunState:
     elapsed_s: float = 0.0
     next_control: int = 1
     heard_s: tuple[float, ...] = ()
+    warned: frozenset[int] = frozenset()
 
     def with_(self, **changes: Any) -> RunState:
         """Return the state with some fields changed."""

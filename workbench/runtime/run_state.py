@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.core.control import CONTROL_KINDS
 from workbench.core.events import RUN
-from workbench.runtime.run_failures import exited, hung, kill, settle_if_empty, worker_lost
+from workbench.runtime.run_failures import exited, hung, kill, settle_if_empty, still, worker_lost
 from workbench.runtime.run_records import (
     ControlAsked,
     HostsOffered,
@@ -21,6 +21,7 @@ from workbench.runtime.run_records import (
     Publish,
     RankExited,
     RankReported,
+    RankStill,
     RankTold,
     Result,
     RunState,
@@ -67,6 +68,7 @@ def _hosts_offered(state: RunState, signal: HostsOffered) -> Result:
         saved_steps=(),
         told_steps=(state.resume_step,) * state.world_size,
         heard_s=(signal.time_s,) * state.world_size,
+        warned=frozenset(),
     )
     workers = [{"rank": k, "worker": host.name, "host": host.host} for k, host in enumerate(hosts)]
     return state, (
@@ -217,6 +219,7 @@ _HANDLERS: dict[type[Signal], Callable[[RunState, Any], Result]] = {
     RankTold: _told,
     RankReported: _reported,
     RankExited: exited,
+    RankStill: still,
     WorkerLost: worker_lost,
     ControlAsked: _control,
     TimerFired: _timer,

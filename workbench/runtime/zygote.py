@@ -7,6 +7,7 @@ processes of the same user are served. When a worker's connection ends, the rank
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import logging
@@ -148,10 +149,11 @@ def _become_rank(message: frames.Message, control_fd: int) -> None:
     os.setsid()
     die_with_parent()
     os.environ.update(message["env"])
-    out = os.open(message["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    os.close(out)
+    with contextlib.suppress(OSError):  # on a full disk it writes where the zygote does
+        out = os.open(message["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.close(out)
     gc.unfreeze()
     from workbench.runtime import rank
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO
 
 from workbench.runtime import frames
@@ -114,6 +115,14 @@ class ZygoteLink:
             os.kill(self._pids[key], signal_number)
         elif key in self._forking:
             self._doomed[key] = signal_number
+
+    def is_stopped(self, key: str) -> bool:
+        """Say whether a rank's process stands still by a signal (SIGSTOP, not a debugger)."""
+        try:
+            stat = Path(f"/proc/{self._pids[key]}/stat").read_bytes()
+        except (KeyError, OSError):
+            return False
+        return stat.rpartition(b") ")[2][:1] == b"T"
 
     def close(self) -> None:
         """Hang up; the zygote then kills the ranks of this worker."""
