@@ -1,11 +1,12 @@
 """Halo exchange on two ranks of one thread against one rank of one thread; what boundaries and events cost of a step.
 
-The graph is a grid (two parts of it share one line of nodes), the model GraphSAGE; runs take turns on the local
-cluster, and epochs are compared by their medians. It prints what each rank spends its steps on, so that it shows what
-binds. The cost of boundaries and events is CPU time on the Debian graph: what hooks and one event of a step add, over
-what the step takes. The ratio of two ranks is asserted on an idle machine alone: with one busy core there is no second.
+The graph is a grid (two parts of it share one line of nodes), the model GraphSAGE of width 256; runs take turns on the
+local cluster, and epochs are compared by their medians. It prints what each rank spends its steps on, so that it shows
+what binds. On a machine that others use, the steps count in which nobody waited for a core (quiet.py); without enough
+of those the ratio of all steps is printed and nothing is asserted. The cost of boundaries and events is CPU time on the
+Debian graph: what hooks and one event of a step add, over what the step takes.
 
-    python benchmarks/bench_halo.py --rounds 3 --side 300
+    python benchmarks/bench_halo.py --rounds 3 --side 170
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from quiet import Watch
 
 import workbench as wb
 from workbench.core.events import Event, encode_line, of_kind
@@ -33,30 +35,30 @@ from workbench.train.partitioned import open_local_part, record_parts
 from workbench.train.transport import SoloTransport
 from workbench.train.whole import whole_graph_inputs
 
-NUM_EPOCHS, HIDDEN = 6, 128
+NUM_EPOCHS, WIDTH = 16, 256
 MIN_SPEEDUP = 1.6
 MAX_COST = 0.03  # of a step
-IDLE_LOAD = 1.0
+NUM_QUIET = 10  # steps that it takes to say something
 PHASES = ("forward", "backward", "exchange", "wait_for_rank", "all_reduce", "update")
 CPU = torch.device("cpu")
 
 
 def train(session: wb.Session, graph: wb.Graph, trainers: int) -> wb.Run:
     """Return a finished run on so many ranks of one thread."""
-    words = {"partition": "metis", "strategy": "halo_exchange", "hidden_channels": HIDDEN, "lr": 0.01}
+    words = {"partition": "metis", "strategy": "halo_exchange", "hidden_channels": WIDTH, "lr": 0.01}
     run = session.launch(graph, "sage", trainers=trainers, epochs=NUM_EPOCHS, evaluate_every=0, **words)
     return run.wait()
 
 
-def step_seconds(run: wb.Run) -> list[float]:
-    """Return the seconds of each step but the first: until the last rank is done, from when the first began."""
+def step_times(run: wb.Run) -> list[tuple[float, float]]:
+    """Return when each step but the first began, and when the last rank was done with it (Unix time)."""
     ends: dict[int, float] = {}
     begins: dict[int, float] = {}
     for event in of_kind(run.events, "step_finished"):
         step, spans = event.data["step"], [span for span in event.data["spans"] if span[0] in PHASES]
         ends[step] = max(ends.get(step, 0.0), max(start + took for _, start, took in spans))
         begins[step] = min(begins.get(step, float("inf")), min(start for _, start, _ in spans))
-    return [ends[step] - begins[step] for step in sorted(ends)[1:]]
+    return [(begins[step], ends[step]) for step in sorted(ends)[1:]]
 
 
 def tell_what_binds(run: wb.Run) -> None:
@@ -81,28 +83,40 @@ def tell_what_binds(run: wb.Run) -> None:
 
 def bench_ranks(rounds: int, side: int) -> list[str]:
     """Print the epochs of one and of two ranks by turns; return what is missed."""
-    graph = wb.datasets.load("grid", height=side, width=side, num_features=HIDDEN)
-    load = os.getloadavg()[0]
-    print(f"grid of {graph.num_nodes:,} nodes, {graph.num_edges:,} edges; load {load:.1f}")
+    graph = wb.datasets.load("grid", height=side, width=side, num_features=WIDTH)
+    print(f"grid of {graph.num_nodes:,} nodes, {graph.num_edges:,} edges; load {os.getloadavg()[0]:.1f}")
     session = wb.connect(trainers=2, samplers=0)
-    seconds: dict[int, list[float]] = {1: [], 2: []}
+    times: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
     runs: dict[int, wb.Run] = {}
     try:
-        for _ in range(rounds):
-            for trainers, measured in seconds.items():
-                runs[trainers] = train(session, graph, trainers)
-                measured += step_seconds(runs[trainers])
+        with Watch() as watch:
+            for _ in range(rounds):
+                for trainers, measured in times.items():
+                    runs[trainers] = train(session, graph, trainers)
+                    measured += step_times(runs[trainers])
     finally:
         session.close()
-    for trainers, measured in seconds.items():
-        print(f"{trainers} rank{'s' * (trainers > 1)} of one thread: {statistics.median(measured):.3f} s an epoch")
-        tell_what_binds(runs[trainers])
-    speedup = statistics.median(seconds[1]) / statistics.median(seconds[2])
-    print(f"two ranks are {speedup:.2f} times as fast as one")
-    if load > IDLE_LOAD:
-        print(f"not asserted: the machine is not idle (load {load:.1f})")
+    for trainers, run in runs.items():
+        print(f"{trainers} rank{'s' * (trainers > 1)} of one thread, the last run:")
+        tell_what_binds(run)
+    quiet = {trainers: [time for time in all_of if watch.was_quiet(*time)] for trainers, all_of in times.items()}
+    tell_speedup(times, "all")
+    if min(map(len, quiet.values())) < NUM_QUIET:
+        print(f"not asserted: the machine is not idle (load {os.getloadavg()[0]:.1f}), too few steps were quiet")
         return []
+    speedup = tell_speedup(quiet, "quiet")
     return [f"two ranks are {speedup:.2f} times as fast, not {MIN_SPEEDUP}"] if speedup < MIN_SPEEDUP else []
+
+
+def tell_speedup(times: dict[int, list[tuple[float, float]]], which: str) -> float:
+    """Print the median epochs of one and of two ranks, and return their ratio."""
+    seconds = {n: statistics.median(end - begin for begin, end in all_of) for n, all_of in times.items()}
+    speedup = seconds[1] / seconds[2]
+    print(
+        f"{which} epochs ({len(times[1])} and {len(times[2])}): one rank {seconds[1] * 1000:.0f} ms, two ranks "
+        f"{seconds[2] * 1000:.0f} ms: {speedup:.2f} times as fast"
+    )
+    return speedup
 
 
 def cpu_s(work: Callable[[], object], rounds: int) -> float:
@@ -167,7 +181,7 @@ def halo_step_s(graph: wb.Graph, module: torch.nn.Module, rounds: int) -> tuple[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--side", type=int, default=250, help="nodes along a side of the grid")
+    parser.add_argument("--side", type=int, default=170, help="nodes along a side of the grid")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="workbench-bench-") as home:
