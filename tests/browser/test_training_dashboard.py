@@ -115,7 +115,7 @@ def test_after_a_reload_the_view_shows_the_end(live: Notebook) -> None:
     live.wait_js(f"() => {STEP} === 2")
     live.execute("run.tell(10_000)")
     live.wait_js(f"() => document.querySelector('{WB}').dataset.status === 'finished'")
-    assert live.find(".db-controls").is_hidden()
+    assert live.find(".db-run").is_hidden()
 
 
 def test_a_failure_and_its_restart(notebook: Notebook) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from workbench.core.events import EVENT_KINDS, Event, decode_log, encode_line
 from workbench.dashboard import PANELS, Dashboard, patched
-from workbench.dashboard.replay import frames, view_at
 from workbench.dashboard.steps import STEP_COMPLETED
 from workbench.testing import event_logs
 from workbench.testing.event_logs import Scenario
@@ -35,7 +34,7 @@ def num_bytes(value: Any) -> int:
 
 def test_every_panel_reads_kinds_that_exist_and_says_itself_in_one_line() -> None:
     assert {entry.name for entry in PANELS} == {
-        *("progress", "loss", "metrics", "throughput", "phases"),
+        *("progress", "loss", "metrics", "throughput", "phases", "cache", "staleness", "stragglers"),
         *("gantt", "traffic", "memory", "log", "verdict"),
     }
     for name, view in shown(FAILURE).items():
@@ -102,15 +101,6 @@ def test_a_run_of_ten_thousand_steps_stays_small() -> None:
     assert num_bytes(view) < 100_000
     assert view["progress"]["step"] == 10_000
     assert view["loss"]["points"][:, 3].max() == 50.0, "a spike of one step in ten thousand is still drawn"
-
-
-def test_replay_shows_a_moment_of_the_past_as_it_was() -> None:
-    middle = FAILURE[500].time_s
-    assert as_json(view_at(FAILURE, middle)) == as_json(shown([e for e in FAILURE if e.time_s <= middle]))
-    times, parts = zip(*frames(FAILURE, every_s=2.0), strict=True)
-    assert [event for part in parts for event in part] == FAILURE
-    assert np.allclose(np.diff(times), 2.0)
-    assert list(frames([], every_s=1.0)) == []
 
 
 def test_names_from_outside_stay_text() -> None:

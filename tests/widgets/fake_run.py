@@ -29,8 +29,11 @@ class FakeRun:
     def status(self) -> str:
         return next((STATUS[event.kind] for event in reversed(self.events) if event.kind in STATUS), "pending")
 
-    def subscribe(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
-        self._listeners.append(callback)
+    def subscribe(self, callback: Callable[[list[Event]], None], *, replay: bool = False) -> Callable[[], None]:
+        with self._lock:
+            if replay and self.events:
+                callback(list(self.events))
+            self._listeners.append(callback)
         return lambda: self._listeners.remove(callback) if callback in self._listeners else None
 
     def tell(self, count: int = 1) -> None:

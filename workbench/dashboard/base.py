@@ -50,6 +50,16 @@ PANELS: Registry[Panel[Any]] = Registry(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A dashboard after some events: states are immutable, so that keeping one costs what changed since the last."""
+
+    seq: int
+    time_s: float
+    states: Mapping[str, Any]
+    assembler: StepAssembler
+
+
 class Dashboard:
     """All panels over one stream of events.
 
@@ -68,13 +78,24 @@ class Dashboard:
                 self._readers.setdefault(kind, []).append(name)
         self._assembler = StepAssembler()
         self.seq = 0
+        self.time_s = 0.0  # the latest that any event told
+
+    @property
+    def moment(self) -> Moment:
+        """Return what it needs to go on from here another time."""
+        return Moment(seq=self.seq, time_s=self.time_s, states=dict(self._states), assembler=self._assembler)
+
+    def go_to(self, moment: Moment) -> None:
+        """Go on from a moment of another dashboard with the same panels."""
+        self.seq, self.time_s, self._assembler = moment.seq, moment.time_s, moment.assembler
+        self._states = dict(moment.states)
 
     def apply(self, events: Iterable[Event]) -> int:
         """Fold events in, those that came before left out; return how many were new."""
         fresh = [event for event in events if event.seq == 0 or event.seq > self.seq]
         for event, assembler in with_completed_steps(fresh, self._assembler):
             self._assembler = assembler
-            self.seq = max(self.seq, event.seq)
+            self.seq, self.time_s = max(self.seq, event.seq), max(self.time_s, event.time_s)
             for name in self._readers.get(event.kind, ()):
                 self._states[name] = self.panels[name].reduce(self._states[name], event)
         return len(fresh)

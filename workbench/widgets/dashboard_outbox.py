@@ -40,6 +40,10 @@ class Outbox:
         """True where the last message could not carry everything."""
         return bool(self._postponed)
 
+    def show(self, dashboard: Dashboard) -> None:
+        """Give out from now on what changes towards another dashboard."""
+        self._dashboard = dashboard
+
     def take(self) -> dict[str, Any] | None:
         """Return the next change of what the views have, or None where nothing changed."""
         now = self._dashboard.view()

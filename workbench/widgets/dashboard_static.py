@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.core.units import format_bytes
-from workbench.dashboard.panels.phases import BETWEEN
 from workbench.widgets.dashboard_charts import (
     MANY_EPOCHS,
     MARK_COLORS,
@@ -17,22 +15,14 @@ from workbench.widgets.dashboard_charts import (
     throughput_chart,
 )
 from workbench.widgets.dashboard_gantt import gantt
+from workbench.widgets.dashboard_layout import HEIGHTS, shown_panels
 from workbench.widgets.dashboard_plain import plain, title_of
-from workbench.widgets.figures import (
-    bar,
-    chip,
-    figure,
-    picture,
-    svg_text,
-    table,
-    text_of,
-)
-from workbench.widgets.theme import part_color, phase_color
+from workbench.widgets.dashboard_tables import cache, memory, named, phases, staleness, stragglers, traffic
+from workbench.widgets.figures import figure, picture, svg_text, table, text_of
 
 View = Mapping[str, Any]
 WIDTH = 944.0
 LOG_LINES = 12
-_KNOWN = ("progress", "verdict", "loss", "metrics", "throughput", "gantt", "phases", "traffic", "memory", "log")
 SERIOUS = ("warning", "failure", "restart")
 _WORDS = {"pending": "Waiting", "starting": "Starting", "restarting": "Restarting"}
 _TONES = {"finished": "done", "failed": "failed", "stopped": "paused", "paused": "paused", "restarting": "failed"}
@@ -58,38 +48,46 @@ def _figure_text(shown: View) -> str:
     return " ".join(part for part in (shown["label"].lower(), shown["value"], shown["unit"]) if part)
 
 
-def static_html(views: Mapping[str, View], run: View) -> str:
-    """Return a run as HTML and SVG in the style of the live dashboard."""
+def static_html(views: Mapping[str, View], run: View, layout: View | None = None) -> str:
+    """Return a run as HTML and SVG in the style of the live dashboard, with the panels of a layout."""
     body = "".join(
         [
             _header(views, run),
             f'<div class="db-timeline">{_timeline(views["progress"])}</div>',
             f'<div class="db-figures">{"".join(map(_figure, _figures(views)))}</div>',
             _verdict(views["verdict"]),
-            '<div class="db-grid">',
-            _panel("Training loss", 4, loss_chart(views).svg()),
-            _panel(metric_title(views["metrics"]), 4, metrics_chart(views).svg()),
-            _panel("Throughput", 4, throughput_chart(views).svg()),
-            _panel(
-                "Last steps", 12, f'<div class="db-scroll">{gantt(views["gantt"], WIDTH)}</div>', views["gantt"]["line"]
-            ),
-            f'<div class="db-column">{_panel("Phases per rank", 6, _phases(views["phases"]), views["phases"]["line"])}',
-            f'</div><div class="db-column">{_panel("Bytes by kind", 6, _traffic(views["traffic"]))}',
-            f"{_panel('Memory and load', 6, _memory(views['memory']), views['memory']['line'])}</div>",
-            *(
-                _panel(title_of(name, view), 6, plain(name, view), view.get("line", ""))
-                for name, view in _others(views)
-            ),
-            _panel("Events", 12, _log(views["log"]), views["log"]["line"]),
-            "</div>",
+            f'<div class="db-grid">{_placed(views, shown_panels(views, layout or {}))}</div>',
         ]
     )
     return figure(f'<div class="wb-body db">{body}</div>', label=f"Run {run['name']}", style="dashboard")
 
 
-def _others(views: Mapping[str, View]) -> list[tuple[str, View]]:
-    """Return the panels that this file has no drawing for, as those of other packages."""
-    return [(name, view) for name, view in views.items() if name not in _KNOWN]
+def _placed(views: Mapping[str, View], names: list[str]) -> str:
+    """Return panels in their order, runs of half ones in two columns of about equal height."""
+    drawn, columns = "", [("", 0.0), ("", 0.0)]
+
+    def flushed() -> str:
+        made = "".join(f'<div class="db-column">{body}</div>' for body, _ in columns) if columns[0][0] else ""
+        columns[:] = [("", 0.0), ("", 0.0)]
+        return made
+
+    for name in names:
+        panel, span = _draw(name, views)
+        if span == 6:
+            at = 1 if columns[1][1] < columns[0][1] else 0
+            columns[at] = columns[at][0] + panel, columns[at][1] + HEIGHTS.get(name, 2.0)
+        else:
+            drawn += flushed() + panel
+    return drawn + flushed()
+
+
+def _draw(name: str, views: Mapping[str, View]) -> tuple[str, int]:
+    view = views[name]
+    if name not in _DRAWERS:  # as of another package
+        return _panel(title_of(name, view), 6, plain(name, view), view.get("line", "")), 6
+    title, span, draw = _DRAWERS[name]
+    heading = metric_title(view) if name == "metrics" else title
+    return _panel(heading, span, draw(views), "" if span == 4 else view["line"]), span
 
 
 def _status(views: Mapping[str, View], run: View) -> str:
@@ -170,84 +168,6 @@ def _panel(title: str, span: int, body: str, line: str = "") -> str:
     )
 
 
-def _phases(phases: View) -> str:
-    if not phases["ranks"]:
-        return "<p>No step finished yet.</p>"
-    heads = ["Phase", *(f"Rank {r['rank']}, ms" for r in phases["ranks"])]
-    rows, between = [], []
-    for row in (row for row in phases["rows"] if row["used"]):
-        cells = [_named(_phase_chip(row["phase"]), row["name"]), *map(_ms, row["ms"])]
-        (between if row["group"] == BETWEEN else rows).append(cells)
-    rows.append(["<b>Step</b>", *(f"<b>{_ms(ms)}</b>" for ms in phases["step_ms"])])
-    num = range(1, len(heads))
-    note = f"Milliseconds a step, mean of the last {phases['num_steps']} steps; batches are made meanwhile."
-    if between:
-        rows += [[f'<span class="sec">{BETWEEN}</span>', *("" for _ in num)], *between]
-    drawn = table(heads, rows, label="Milliseconds a step by phase and rank", num=num)
-    return f'{drawn}<p class="db-note">{note}</p>'
-
-
-def _ms(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def _phase_chip(phase: str) -> str:
-    return '<i class="wb-chip wb-hatched"></i>' if phase.startswith("wait") else chip(phase_color(phase))
-
-
-def _named(mark: str, name: str) -> str:
-    return f'<span class="wb-name">{mark}{text_of(name)}</span>'
-
-
-def _traffic(traffic: View) -> str:
-    if not traffic["rows"]:
-        return "<p>Nothing moved yet.</p>"
-    most = max(*(row["step_bytes"] for row in traffic["rows"]), 1)
-    rows = [
-        [
-            text_of(row["name"] + (", modelled" if row["modelled"] else "")),
-            bar(row["step_bytes"] / most, "var(--wb-hatch)" if row["modelled"] else "var(--wb-ink2)"),
-            format_bytes(row["step_bytes"]),
-            format_bytes(row["total_bytes"]),
-        ]
-        for row in traffic["rows"]
-    ]
-    return table(
-        ["Kind", f"0 to {format_bytes(most)} a step", "A step", "Since the start"],
-        rows,
-        label="Bytes by kind",
-        num=(2, 3),
-    )
-
-
-def _memory(memory: View) -> str:
-    if not memory["rows"]:
-        return "<p>Not measured.</p>"
-    most = max(row["rss_bytes"] for row in memory["rows"])
-    rows = []
-    for row in memory["rows"]:
-        limit = "" if row["limit_bytes"] is None else f" of {format_bytes(row['limit_bytes'])}"
-        mark = chip(_served_color(row["rank"]), outlined=row["role"] != "trainer")
-        share = row["share"] if row["share"] is not None else row["rss_bytes"] / most
-        rows.append(
-            [
-                _named(mark, row["name"]),
-                bar(share, "var(--wb-ink2)"),
-                format_bytes(row["rss_bytes"]) + limit,
-                f"{row['cpu_percent']:.0f}%",
-            ]
-        )
-    limited = all(row["limit_bytes"] is not None for row in memory["rows"])
-    scale = "0 to its limit" if limited else f"0 to {format_bytes(most)}"
-    return table(
-        ["Process", scale, "Memory", "CPU, of a core"], rows, label="Memory and load of each process", num=(2, 3)
-    )
-
-
-def _served_color(rank: int) -> str:
-    return part_color(rank) if rank >= 0 else "var(--wb-ink2)"
-
-
 def _log(log: View) -> str:
     newest = sorted(log["entries"], key=int, reverse=True)
     serious = [key for key in newest if log["entries"][key]["level"] in SERIOUS][: LOG_LINES - 4]
@@ -259,6 +179,21 @@ def _log(log: View) -> str:
         mark = f'<i class="db-level" style="--c:{color}"></i>'
         clock = time.strftime("%H:%M:%S", time.localtime(entry["time_s"]))
         where, text = text_of(entry["where"]), text_of(entry["text"])
-        rows.append([clock, f"{entry['step']:,}", _named(mark, entry["level"]), where, text])
+        rows.append([clock, f"{entry['step']:,}", named(mark, entry["level"]), where, text])
     heads = ["Time", "Step", "Level", "Where", "What"]
     return f'<div class="db-log">{table(heads, rows, label="Events, newest first", num=(1,))}</div>'
+
+
+_DRAWERS: Mapping[str, tuple[str, int, Callable[[Mapping[str, View]], str]]] = {
+    "loss": ("Training loss", 4, lambda views: loss_chart(views).svg()),
+    "metrics": ("Validation", 4, lambda views: metrics_chart(views).svg()),
+    "throughput": ("Throughput", 4, lambda views: throughput_chart(views).svg()),
+    "gantt": ("Last steps", 12, lambda views: f'<div class="db-scroll">{gantt(views["gantt"], WIDTH)}</div>'),
+    "phases": ("Phases per rank", 6, lambda views: phases(views["phases"])),
+    "traffic": ("Bytes by kind", 6, lambda views: traffic(views["traffic"])),
+    "cache": ("Cache", 6, lambda views: cache(views["cache"])),
+    "staleness": ("Staleness", 6, lambda views: staleness(views["staleness"])),
+    "stragglers": ("Stragglers", 6, lambda views: stragglers(views["stragglers"])),
+    "memory": ("Memory and load", 6, lambda views: memory(views["memory"])),
+    "log": ("Events", 12, lambda views: _log(views["log"])),
+}

@@ -29,6 +29,7 @@ class Process:
     peak_bytes: int
     limit_bytes: int | None
     cpu_percent: float
+    gpu: Mapping[str, Any] | None
     time_s: float
 
 
@@ -63,6 +64,7 @@ class MemoryPanel(Panel[MemoryState]):
         before = state.processes.get(key)
         process = Process(
             **{name: data[name] for name in ("role", "index", "worker", "rss_bytes", "limit_bytes", "cpu_percent")},
+            gpu=data.get("gpu"),
             peak_bytes=max(data["rss_bytes"], before.peak_bytes if before else 0),
             time_s=event.time_s,
         )
@@ -71,7 +73,7 @@ class MemoryPanel(Panel[MemoryState]):
     def view(self, state: MemoryState) -> Mapping[str, Any]:
         order = sorted(state.processes, key=lambda key: (key[0] != "trainer", key[1]))
         rows = [_row(state, state.processes[key]) for key in order]
-        return {"line": _line(rows), "rows": rows}
+        return {"line": _line(rows), "rows": rows, "has_gpu": any(row["gpu"] is not None for row in rows)}
 
 
 def _row(state: MemoryState, process: Process) -> dict[str, Any]:
@@ -85,6 +87,7 @@ def _row(state: MemoryState, process: Process) -> dict[str, Any]:
         "limit_bytes": process.limit_bytes,
         "share": process.rss_bytes / process.limit_bytes if process.limit_bytes else None,
         "cpu_percent": process.cpu_percent,
+        "gpu": None if process.gpu is None else dict(process.gpu),
         "ring": "" if ring is None else f"{ring[0]} of {ring[1]}",
     }
 
@@ -94,6 +97,10 @@ def _line(rows: list[dict[str, Any]]) -> str:
         return "not measured yet"
     limited = [row for row in rows if row["share"] is not None]
     if not limited:
+        gpus = [row["gpu"] for row in rows if row["gpu"] is not None and row["gpu"]["limit_bytes"]]
+        if gpus:
+            most = max(gpu["used_bytes"] / gpu["limit_bytes"] for gpu in gpus)
+            return f"GPU memory at {percent(most)} of the device's"
         return "no memory limit is set"
     fullest = max(limited, key=lambda row: row["share"])
     return f"{fullest['name'].lower()} at {percent(fullest['share'])} of its limit"

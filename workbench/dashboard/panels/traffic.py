@@ -1,4 +1,4 @@
-"""Bytes moved, by kind."""
+"""Bytes moved, by kind, beside what the formulas of communication predict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.core.events import Event
 from workbench.core.units import format_bytes
 from workbench.dashboard.base import PANELS, Panel
 from workbench.dashboard.steps import STEP_COMPLETED, StepRecord
-from workbench.dashboard.words import RECENT, median, recent
+from workbench.dashboard.words import RECENT, median, percent, recent
 
 _KINDS = {
     "gather": ("Gather, feature rows", "Feature rows brought to the ranks for their batches"),
@@ -43,19 +43,24 @@ _KINDS = {
 class TrafficState:
     steps: tuple[Mapping[str, int], ...] = ()
     totals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    predicted: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))  # bytes a step, all ranks
+    formulas: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @PANELS.register("traffic")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficPanel(Panel[TrafficState]):
-    """Bytes by kind: a step of all ranks (median of the last 20), and since the start."""
+    """Bytes by kind: a step of all ranks (median of the last 20), what it was predicted to be, and since the start."""
 
-    kinds: ClassVar[frozenset[str]] = frozenset({STEP_COMPLETED})
+    kinds: ClassVar[frozenset[str]] = frozenset({STEP_COMPLETED, "traffic_predicted"})
 
     def initial(self) -> TrafficState:
         return TrafficState()
 
     def reduce(self, state: TrafficState, event: Event) -> TrafficState:
+        if event.kind == "traffic_predicted":
+            predicted, formulas = MappingProxyType(event.data["bytes"]), MappingProxyType(event.data["formulas"])
+            return dataclasses.replace(state, predicted=predicted, formulas=formulas)
         record: StepRecord = event.data["record"]
         moved: dict[str, int] = {}
         for rank in record.ranks:
@@ -68,28 +73,49 @@ class TrafficPanel(Panel[TrafficState]):
 
     def view(self, state: TrafficState) -> Mapping[str, Any]:
         order = list(_KINDS)
-        kinds = sorted(state.totals, key=lambda kind: (order.index(kind) if kind in order else len(order), kind))
+        kinds = sorted({**state.totals, **state.predicted}, key=lambda kind: (_place(order, kind), kind))
         rows = [_row(state, kind) for kind in kinds]
         measured = [row for row in rows if not row["modelled"]]
         step = sum(row["step_bytes"] for row in measured)
-        line = f"{format_bytes(step)} a step" if state.steps else "no step finished yet"
+        both = [row for row in measured if row["predicted_bytes"] is not None]
+        predicted = sum(row["predicted_bytes"] for row in both)
+        ratio = sum(row["step_bytes"] for row in both) / predicted if predicted and state.steps else None
         return {
-            "line": line,
+            "line": f"{format_bytes(step)} a step{_compared(ratio)}" if state.steps else "no step finished yet",
             "rows": rows,
             "step_bytes": step,
+            "predicted_bytes": predicted if both else None,
+            "ratio": ratio,
             "total_bytes": sum(row["total_bytes"] for row in measured),
             "num_steps": min(len(state.steps), RECENT),
         }
 
 
+def _place(order: list[str], kind: str) -> int:
+    return order.index(kind) if kind in order else len(order)
+
+
+def _compared(ratio: float | None) -> str:
+    """``1.04 -> ', 4% above predicted'``, of the kinds that have a prediction."""
+    if ratio is None:
+        return ""
+    if abs(ratio - 1) < 0.005:
+        return ", as predicted"
+    return f", {percent(abs(ratio - 1))} {'above' if ratio > 1 else 'below'} predicted"
+
+
 def _row(state: TrafficState, kind: str) -> dict[str, Any]:
     name, hint = _KINDS.get(kind, (kind.replace("_", " ").capitalize(), ""))
     step = median(moved.get(kind, 0) for moved in state.steps)
+    predicted = state.predicted.get(kind)
     return {
         "kind": kind,
         "name": name,
         "hint": hint,
         "modelled": kind.endswith("_modelled"),
         "step_bytes": step or 0,
-        "total_bytes": state.totals[kind],
+        "predicted_bytes": predicted,
+        "formula": state.formulas.get(kind, ""),
+        "ratio": step / predicted if step is not None and predicted else None,
+        "total_bytes": state.totals.get(kind, 0),
     }

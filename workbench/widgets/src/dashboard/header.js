@@ -8,7 +8,7 @@ const SILENT_S = 10; // a running run tells something more often than that, unle
 
 const age = (seconds) => (seconds < 1.95 ? `${Math.max(0, seconds).toFixed(1)} s` : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
 
-export function header(connection) {
+export function header(connection, opener) {
   const name = el("span", { class: "db-name" });
   const dot = el("i");
   const word = el("span", { class: "db-word" });
@@ -50,37 +50,42 @@ export function header(connection) {
 
   function show() {
     if (!progress) return;
-    const lost = run.status === "failed" && !ENDED.has(progress.status); // its scheduler is gone: nobody told an end
+    const past = run.player && run.player.mode !== "live"; // a moment of the past: nothing is awaited
+    const lost = !past && run.status === "failed" && !ENDED.has(progress.status); // its scheduler is gone: nobody told an end
     const status = lost ? "failed" : progress.status;
     const ended = ENDED.has(status);
     const fresh = connection.state === "running";
     const tone = fresh ? TONES[status] : "paused";
     name.textContent = run.name ?? "";
-    dot.className = fresh && !ended && status !== "paused" ? "wb-live" : "";
+    dot.className = fresh && !ended && !past && status !== "paused" ? "wb-live" : "";
     word.parentElement.style.setProperty("--st", `var(--wb-${tone})`);
     word.textContent = WORDS[status] + (fresh ? "" : connection.state === "stale" ? ", view stale" : ", no kernel");
     summary.textContent = progress.summary;
     const silent = Math.max(0, (performance.now() - heard.atMs) / 1000);
-    const quiet = silent > SILENT_S;
+    const quiet = silent > SILENT_S && !past;
     const told = quiet ? `no news from the run for ${age(silent)}` : `updated ${age(silent)} ago`;
-    beat.textContent = lost ? "its scheduler is gone" : [progress.detail || (ended || quiet ? "" : "live"), ended || status === "paused" || !fresh ? "" : told].filter(Boolean).join(", ");
+    if (past) beat.textContent = [progress.detail, "as it was then"].filter(Boolean).join(", ");
+    else beat.textContent = lost ? "its scheduler is gone" : [progress.detail || (ended || quiet ? "" : "live"), ended || status === "paused" || !fresh ? "" : told].filter(Boolean).join(", ");
     beat.classList.toggle("warn", quiet && status === "running" && fresh);
     const canStep = (status === "running" || status === "paused") && !progress.stopping && fresh;
     pause.textContent = status === "paused" ? "Resume" : "Pause";
     pause.setAttribute("aria-label", status === "paused" ? "Resume the run" : "Pause the run after this step");
     for (const node of [pause, save]) { node.disabled = !canStep || asked === "pause" || asked === "resume"; node.title = node.disabled && !canStep ? "Only while the run trains" : ""; }
     stop.disabled = ended || progress.stopping || connection.state === "disconnected";
-    controls.hidden = ended || run.control === false;
-    if (ended && !ask.hidden) ask.hidden = true;
+    controls.hidden = ended || past || run.control === false;
+    back.hidden = !run.player?.can_look_back;
+    if ((ended || past) && !ask.hidden) ask.hidden = true;
   }
 
-  const controls = el("div", { class: "db-controls", role: "toolbar", "aria-label": "Run controls" }, pause, save, stop);
+  const back = button("Look back", { label: "Look at a moment of the run's past", kind: "quiet", hint: "The run goes on meanwhile", onClick: () => connection.command("play", { action: "open" }).catch((error) => say(error.message, true)) });
+  const controls = el("div", { class: "db-run", role: "toolbar", "aria-label": "Run controls" }, pause, save, stop);
+  const tools = el("div", { class: "db-controls" }, controls, back, opener);
   const node = el("header", { class: "db-head" },
     el("div", { class: "db-title", role: "heading", "aria-level": "2" }, name, el("span", { class: "db-status", role: "status" }, dot, word), beat),
-    controls, summary, ask, answer);
+    tools, summary, ask, answer);
   const timer = setInterval(show, 1000);
   return {
-    node,
+    node, say,
     update(next, nextRun) {
       if (!next) return;
       if (next.heard_s !== heard.timeS) {

@@ -46,13 +46,27 @@ function cells(row, ms, most, bars) {
   return [el("td", { class: "db-bar-cell db-rank" }, ms && row.group !== BETWEEN ? bar(ms / most, phaseColor(row.phase), { hatched: waits }) : null), value];
 }
 
+/** Measured bar with a tick where the formulas predict its end. */
+const trafficBar = (row, most) => {
+  const node = bar(row.step_bytes / most, row.modelled ? "var(--wb-hatch)" : "var(--wb-ink2)");
+  if (row.predicted_bytes !== null) node.append(el("u", { style: { left: `${(100 * Math.min(1, row.predicted_bytes / most)).toFixed(1)}%` } }));
+  return node;
+};
+const ratio = (value) => (value === null ? "" : el("td", { class: Math.abs(value - 1) > 0.1 ? "num warn" : "num" }, value.toFixed(2)));
+
 export function traffic(panel, view) {
   if (!view.rows.length) return empty(panel, "Nothing moved yet.");
-  const most = Math.max(...view.rows.map((row) => row.step_bytes), 1);
-  const body = view.rows.map((row) => [el("span", { title: row.hint }, row.name, row.modelled ? el("span", { class: "sec" }, ", modelled") : null), bar(row.step_bytes / most, row.modelled ? "var(--wb-hatch)" : "var(--wb-ink2)"), bytes(row.step_bytes), bytes(row.total_bytes)]);
-  body.push(el("tr", { class: "sum" }, el("td", {}, "Measured"), el("td"), el("td", { class: "num" }, bytes(view.step_bytes)), el("td", { class: "num" }, bytes(view.total_bytes))));
-  panel.body.replaceChildren(table([{ text: "Kind" }, { text: `0 to ${bytes(most)} a step`, width: "26%" }, { text: "A step", num: true, title: "All ranks, median of the last 20 steps" }, { text: "Since the start", num: true }], body, { label: "Bytes by kind" }),
-    el("p", { class: "db-note" }, "All ranks together. What a back end moves inside a collective is modelled and not in the sum."));
+  const most = Math.max(...view.rows.flatMap((row) => [row.step_bytes, row.predicted_bytes ?? 0]), 1);
+  const beside = view.predicted_bytes !== null;
+  const more = (predicted, share) => (beside ? [predicted === null ? "" : bytes(predicted), ratio(share)] : []);
+  const body = view.rows.map((row) => [el("span", { title: row.hint }, row.name, row.modelled ? el("span", { class: "sec" }, ", modelled") : null), trafficBar(row, most), bytes(row.step_bytes),
+    ...(beside ? [el("td", { class: "num sec", title: row.formula }, row.predicted_bytes === null ? "" : bytes(row.predicted_bytes)), ratio(row.ratio)] : []), bytes(row.total_bytes)]);
+  const sum = ["Measured", "", bytes(view.step_bytes), ...more(view.predicted_bytes, view.ratio), bytes(view.total_bytes)];
+  body.push(el("tr", { class: "sum" }, sum.map((value, i) => (value instanceof Node ? value : el("td", { class: i > 1 ? "num" : null }, value)))));
+  const heads = [{ text: "Kind" }, { text: `0 to ${bytes(most)} a step`, width: beside ? "18%" : "26%" }, { text: beside ? "Measured" : "A step", num: true, title: "All ranks, median of the last 20 steps" },
+    ...(beside ? [{ text: "Predicted", num: true, title: "By the formulas of communication; hover a row for its own" }, { text: "Ratio", num: true, title: "Measured over predicted" }] : []), { text: "Since the start", num: true }];
+  panel.body.replaceChildren(table(heads, body, { label: "Bytes by kind" }),
+    el("p", { class: "db-note" }, `${beside ? "Bar measured, tick predicted; the ratio of the sum is that of the kinds with a prediction. " : ""}All ranks together. What a back end moves inside a collective is modelled and not in the sum.`));
 }
 
 export function memory(panel, view) {
@@ -66,8 +80,10 @@ export function memory(panel, view) {
     const share = row.share ?? row.rss_bytes / most;
     const text = row.limit_bytes === null ? bytes(row.rss_bytes) : `${bytes(row.rss_bytes)} of ${bytes(row.limit_bytes)}`;
     return [named(chip(servedColor(row.rank), { outlined: row.role !== "trainer" }), row.name, row.worker), bar(share, color[row.share === null ? "" : tone(share)]),
-      el("td", { class: `num ${row.share === null ? "" : tone(share)}`, title: `${row.share === null ? "" : `${percent(share)} of its limit; `}peak ${bytes(row.peak_bytes)}` }, text), `${Math.round(row.cpu_percent).toLocaleString("en")}%`, ...(ringed ? [row.ring || "–"] : [])];
+      el("td", { class: `num ${row.share === null ? "" : tone(share)}`, title: `${row.share === null ? "" : `${percent(share)} of its limit; `}peak ${bytes(row.peak_bytes)}` }, text), `${Math.round(row.cpu_percent).toLocaleString("en")}%`, ...(view.has_gpu ? gpuCells(row.gpu) : []), ...(ringed ? [row.ring || "–"] : [])];
   });
-  const heads = [{ text: "Process" }, { text: limited ? "0 to its limit" : `0 to ${bytes(most)}`, width: "20%" }, { text: limited ? "Memory" : "Resident memory", num: true }, { text: "CPU, of a core", num: true, title: "Since the last measurement, a few seconds ago. A process that is busy in the timeline and gets little of a core shares its machine" }, ...(ringed ? [{ text: "Batches ready", num: true, title: "Batches that waited when the rank asked, of its slots" }] : [])];
+  const heads = [{ text: "Process" }, { text: limited ? "0 to its limit" : `0 to ${bytes(most)}`, width: "20%" }, { text: limited ? "Memory" : "Resident memory", num: true }, { text: "CPU, of a core", num: true, title: "Since the last measurement, a few seconds ago. A process that is busy in the timeline and gets little of a core shares its machine" }, ...(view.has_gpu ? [{ text: "GPU memory", num: true }, { text: "GPU", num: true, title: "Share of the last sampling period in which the device computed" }] : []), ...(ringed ? [{ text: "Batches ready", num: true, title: "Batches that waited when the rank asked, of its slots" }] : [])];
   panel.body.replaceChildren(table(heads, body, { label: "Memory and load of each process" }));
 }
+
+const gpuCells = (gpu) => (gpu === null ? ["–", "–"] : [el("td", { class: "num", title: gpu.name }, `${bytes(gpu.used_bytes)} of ${bytes(gpu.limit_bytes)}`), gpu.percent === null ? "–" : `${Math.round(gpu.percent)}%`]);
