@@ -7,7 +7,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test fast lint js js-check bench huge pins clean results
+.PHONY: help lab demo test fast lint js js-check bench huge chaos pins clean results
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -54,6 +54,12 @@ lint: .venv/dev ## form, types, and imports between the layers
 
 bench: .venv/dev ## ratios against plain versions of the same work
 	@for script in benchmarks/bench_*.py; do $(RUN) $$script || exit 1; done
+
+CHAOS_FAULTS ?= 200
+CHAOS_RESULTS ?= docs/results/chaos.jsonl
+
+chaos: .venv/dev ## break 200 runs at random moments and check what comes of it (an hour; goes on where it was)
+	$(RUN) -m benchmarks.chaos --faults $(CHAOS_FAULTS) --results $(CHAOS_RESULTS)
 
 huge: .venv/dev ## generate, sample and explore a graph of 1.6 G edges (7 GB of disk)
 	nice -n 10 $(RUN) benchmarks/huge.py --json docs/results/huge.json --markdown docs/results/huge.md
