@@ -2,8 +2,9 @@
 
 GraphSAGE 512-256-58, fanouts (15, 10), batches of 1,024, on the Debian graph and on its file graph (3.4 M edges). Both
 train on the same batches, which a background thread makes ahead, from the same first weights and without dropout: their
-losses must agree. The plain loop is what PyG's examples do: the whole model on every batch, the loss on the seeds.
-``mini_batch`` trains the same layers with the row cut, and once more with ``sparse=True``.
+losses and test accuracies (by the whole graph) must agree. The plain loop is what PyG's examples do: the whole model on
+every batch, the loss on the seeds. ``mini_batch`` trains the same layers with the row cut, and once more with
+``sparse=True``.
 
 Runs take turns. Seconds and CPU seconds of the thread that trains are those of the last epoch, the least of the rounds,
 since whatever else runs on the machine can only slow one down. GraphSAGE's ratio is asserted: with one thread of CPU
@@ -24,6 +25,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -46,6 +48,7 @@ FANOUTS, BATCH_SIZE, HIDDEN, LR = (15, 10), 1024, 256, 0.003
 NUM_EPOCHS = 2  # of a run; the first one warms up
 MIN_RATIO = 3.0  # of the plain loop's epoch over ours, for GraphSAGE
 LOSS_TOLERANCE = 1e-3
+ACCURACY_TOLERANCE = 0.005
 OTHERS: dict[str, dict[str, Any]] = {
     "sage": {},
     "gcn": {},
@@ -61,6 +64,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 Make = Callable[[int, int], nn.Module]
 Epoch = tuple[float, float, float]  # seconds, CPU seconds of the thread, mean loss
+Accuracies = dict[str, float]
 
 
 class PlainSage(nn.Module):
@@ -76,8 +80,8 @@ class PlainSage(nn.Module):
         return self.convs[1](x, edge_index)
 
 
-def plain_loop(graph: Graph, make: Make) -> Epoch:
-    """Train as PyG's examples do, and return the last epoch."""
+def plain_loop(graph: Graph, make: Make) -> tuple[Epoch, float]:
+    """Train as PyG's examples do, and return the last epoch and the test accuracy after it."""
     seed_build(0)
     module = make(graph.num_features, graph.num_classes)
     optimizer = torch.optim.Adam(module.parameters(), lr=LR)
@@ -97,7 +101,16 @@ def plain_loop(graph: Graph, make: Make) -> Epoch:
                 optimizer.step()
                 losses, num_seeds = losses + loss.item() * batch.num_seeds, num_seeds + batch.num_seeds
             end = time.perf_counter(), time.thread_time()
-    return end[0] - begin[0], end[1] - begin[1], losses / num_seeds
+    return (end[0] - begin[0], end[1] - begin[1], losses / num_seeds), whole_graph_accuracy(graph, module)
+
+
+@torch.no_grad()
+def whole_graph_accuracy(graph: Graph, module: nn.Module) -> float:
+    """Return the share of the test nodes that a model gets right, by one forward over all edges."""
+    edge_index = torch.from_numpy(np.stack(graph.edge_index())).long()
+    inputs = ModelInputs(x=torch.tensor(np.asarray(graph.x)), edge_index=edge_index)
+    found = call_model(module.eval(), inputs).argmax(1).numpy()[graph.test_nodes]
+    return float((found == np.asarray(graph.y)[graph.test_nodes]).mean())
 
 
 def requests(steps: int) -> Iterator[BatchRequest]:
@@ -123,9 +136,34 @@ def workbench(graph: Graph, spec: ModelSpec) -> Epoch:
     return end[0] - begin[0], end[1] - begin[1], run.losses[-1]
 
 
+def trained_accuracy(graph: Graph, spec: ModelSpec) -> float:
+    """Train by ``mini_batch`` for as long as the plain loop and return the test accuracy that the run tells."""
+    words = {"batch_size": BATCH_SIZE, "fanouts": FANOUTS, "lr": LR, "evaluate_every": 0}
+    resolved = resolve(graph, spec, "mini_batch", epochs=NUM_EPOCHS, **words)
+    with tempfile.TemporaryDirectory() as folder:
+        run = train_here(resolved, Path(folder), timeout_s=3600.0)
+    return float(run.told("epoch_finished")[-1]["metrics"]["test_accuracy"])
+
+
+def compare_accuracy(graph: Graph, ours: dict[str, ModelSpec], plain: float) -> None:
+    """Print the accuracies of all, and stop where one differs."""
+    found: Accuracies = {"plain loop": plain} | {name: trained_accuracy(graph, spec) for name, spec in ours.items()}
+    said = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in found.items())
+    print(f"{graph.name:14} test accuracy after {NUM_EPOCHS} epochs: {said}", flush=True)
+    if max(found.values()) - min(found.values()) > ACCURACY_TOLERANCE:
+        raise SystemExit("the accuracies differ")
+
+
 def compare(graph: Graph, label: str, make: Make, ours: dict[str, ModelSpec], rounds: int) -> list[float]:
     """Print the best epochs of all, by turns, and return what is asserted: the plain loop's seconds over ours."""
-    runs: dict[str, Callable[[], Epoch]] = {"plain loop": lambda: plain_loop(graph, make)}
+    accuracies: list[float] = []
+
+    def plain_epoch() -> Epoch:
+        epoch, accuracy = plain_loop(graph, make)
+        accuracies.append(accuracy)
+        return epoch
+
+    runs: dict[str, Callable[[], Epoch]] = {"plain loop": plain_epoch}
     runs |= {name: lambda spec=spec: workbench(graph, spec) for name, spec in ours.items()}
     found: dict[str, list[Epoch]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -145,6 +183,7 @@ def compare(graph: Graph, label: str, make: Make, ours: dict[str, ModelSpec], ro
         )
         if abs(loss - wanted) > LOSS_TOLERANCE * wanted:
             raise SystemExit(f"the losses differ: {loss} and {wanted}")
+    compare_accuracy(graph, ours, accuracies[-1])
     return ratios
 
 

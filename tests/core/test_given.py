@@ -38,6 +38,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "no folder": (lambda: wb.Graph.open(None), "path"),
     "no graph to show": (lambda: wb.PartitionExplorer(None), "graph"),
     "no run to show": (lambda: wb.TrainingDashboard(None), "run"),
+    "masks where dropout is left out": (lambda: wb.check_parity(graph(), "gcn", dropout_masks="x"), "dropout_masks"),
     "a fanout beyond int64": (lambda: wb.sample(graph(), [0], fanouts=(2**63,)), "fanouts"),
     "an explosion beyond int64": (lambda: wb.explosion(graph(), [0], fanouts=(2**63,)), "fanouts"),
     "neighbours beyond int64": (lambda: wb.NeighborLoader(graph(), [2**63]), "num_neighbors"),

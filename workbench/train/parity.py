@@ -105,6 +105,9 @@ def _check(strategies: Sequence[str | Strategy], tolerance: float, keywords: dic
         findings.add("trainers", "num_parts, the ranks of each strategy", keywords["trainers"], "pass num_parts=")
     if "epochs" in keywords:
         findings.add("epochs", "nothing: one epoch is compared", keywords["epochs"], "remove epochs=")
+    if "dropout_masks" in keywords:
+        expected = "nothing: dropout is left out of the comparison"
+        findings.add("dropout_masks", expected, keywords["dropout_masks"], "remove dropout_masks=")
     findings.raise_if_any()
 
 
