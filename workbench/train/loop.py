@@ -16,6 +16,7 @@ from workbench.train.batch_norm import lone_rows_normalised
 from workbench.train.build import MODEL_WEIGHTS
 from workbench.train.engine import Engine, assemble, capture
 from workbench.train.evaluate import Evaluation, evaluate, mean_statistics
+from workbench.train.predicted import predict_traffic
 from workbench.train.step import take_in, take_step
 
 CHECKPOINT_AT_LEAST_EVERY_S = 60.0
@@ -69,6 +70,9 @@ def _tell_start(engine: Engine) -> None:
             lower_is_better=sorted(engine.task.lower_is_better),
             num_parameters=sum(parameter.numel() for parameter in engine.module.parameters()),
         )
+        predicted, formulas = predict_traffic(context.config, engine.module)
+        if predicted:
+            context.emit("traffic_predicted", bytes=predicted, formulas=formulas)
 
 
 def _run_epochs(engine: Engine) -> tuple[bool, Evaluation | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -85,7 +85,7 @@ class PartitionedMiniBatch(Strategy):
             plan,
             steps_per_epoch=PartSeeds(folder, plan.seed_set, **shape).steps_per_epoch,
             row_cut=self.row_cut,
-            features=RemoteFeatures(rows, job.recorder),
+            features=RemoteFeatures(rows, job.recorder, context.emit),
         )
 
 
@@ -102,14 +102,16 @@ class ArrayPeers:
 
 
 class RemoteFeatures:
-    """Brings the rows of a batch from their owners, and notes the time: waiting for ranks, then the exchange."""
+    """Brings the rows of a batch from their owners, and tells how many, and the time: waiting, then the exchange."""
 
-    def __init__(self, rows: PartitionedRows, recorder: Recorder) -> None:
-        self.rows, self._recorder = rows, recorder
+    def __init__(self, rows: PartitionedRows, recorder: Recorder, emit: Callable[..., None]) -> None:
+        self.rows, self._recorder, self._emit = rows, recorder, emit
 
     def gather(self, batch: Batch) -> tuple[NDArray[np.float32], dict[str, int]]:
         with self._recorder.span(Phase.WAIT_FOR_RANK):
             wanted = self.rows.announce(batch.node_ids)
         with self._recorder.span(Phase.EXCHANGE):
             x = self.rows.fetch(wanted)
+        num_local = len(wanted.own)
+        self._emit("rows_gathered", step=batch.step, num_local=num_local, num_cached=0, num_remote=len(x) - num_local)
         return x, {"gather": len(wanted.own) * self.rows.width * x.itemsize}
