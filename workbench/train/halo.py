@@ -52,9 +52,9 @@ class HaloExchange:
     ) -> None:
         self.num_inner, self.num_local = part.num_inner, len(part.node_ids)
         self.transport, self._recorder = transport, recorder
-        self._halo_sizes = np.diff(part.halo_starts).tolist()
-        self._send_nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
-        self._send_sizes = np.diff(part.send_starts).tolist()
+        self.halo_sizes = np.diff(part.halo_starts).tolist()
+        self.send_nodes = torch.from_numpy(np.array(part.send_nodes)).to(device)
+        self.send_sizes = np.diff(part.send_starts).tolist()
         smallest = torch.tensor([part.num_inner])
         transport.all_reduce(smallest, "min", kind="control")
         self._some_are_empty = smallest.item() == 0
@@ -88,19 +88,19 @@ class HaloExchange:
     def fetch(self, x: Tensor, kind: str) -> Tensor:
         """Send own rows to the ranks that read them; return own and received rows."""
         rows = x.new_empty(self.num_local, *x.shape[1:])
-        sent = torch.split(x[self._send_nodes], self._send_sizes)
-        pending = self.start(sent, torch.split(rows[self.num_inner :], self._halo_sizes), kind)
+        sent = torch.split(x[self.send_nodes], self.send_sizes)
+        pending = self.start(sent, torch.split(rows[self.num_inner :], self.halo_sizes), kind)
         rows[: self.num_inner] = x  # while the others travel
         self.finish(pending)
         return rows
 
     def give_back(self, x: Tensor, kind: str) -> Tensor:
         """Send rows of the halo to their owners; return own rows with those received added in the order of ranks."""
-        received = torch.split(x.new_empty(len(self._send_nodes), *x.shape[1:]), self._send_sizes)
-        pending = self.start(torch.split(x[self.num_inner :].contiguous(), self._halo_sizes), received, kind)
+        received = torch.split(x.new_empty(len(self.send_nodes), *x.shape[1:]), self.send_sizes)
+        pending = self.start(torch.split(x[self.num_inner :].contiguous(), self.halo_sizes), received, kind)
         rows = x[: self.num_inner].clone()  # while the others travel
         self.finish(pending)
-        for nodes, block in zip(torch.split(self._send_nodes, self._send_sizes), received, strict=True):
+        for nodes, block in zip(torch.split(self.send_nodes, self.send_sizes), received, strict=True):
             rows.index_add_(0, nodes, block)
         return rows
 

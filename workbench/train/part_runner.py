@@ -12,7 +12,7 @@ from torch_geometric.nn.norm import BatchNorm
 
 from workbench.core.errors import RunError
 from workbench.models import ModelInputs, call_model
-from workbench.train.boundaries.halo import Halo, PartData
+from workbench.train.boundaries.halo import Halo, HaloRows, PartData
 from workbench.train.boundary import attached
 from workbench.train.halo import EVALUATION, LAYERS, HaloExchange, Kinds
 from workbench.train.keyed_dropout import KeyedDropout, KeyedRows
@@ -47,7 +47,7 @@ class PartRunner:
         recorder: Recorder | None = None,
     ) -> None:
         self.part = part
-        self._exchange = HaloExchange(part, transport, device, recorder)
+        self.exchange = HaloExchange(part, transport, device, recorder)
         whole = whole_graph_inputs(part.graph, device, dtype)
         own = ModelInputs(
             x=whole.x[: part.num_inner],
@@ -58,14 +58,21 @@ class PartRunner:
         self._data = PartData(own, whole.x)
         self._rows = KeyedRows(torch.from_numpy(part.node_ids.copy()).to(device), part.num_inner, own.edge_index)
 
-    def forward(self, module: nn.Module, kinds: Kinds = LAYERS, dropout_key: tuple[int, ...] | None = None) -> Tensor:
+    def forward(
+        self,
+        module: nn.Module,
+        kinds: Kinds = LAYERS,
+        dropout_key: tuple[int, ...] | None = None,
+        rows: HaloRows | None = None,
+    ) -> Tensor:
         """Return (num_inner, out_channels) the outputs of the own nodes; all ranks call it.
 
-        With a `dropout_key`, of the run and the step, dropout draws its masks by it and by the nodes, so that they
-        are those of any other number of ranks; without, from PyTorch's stream.
+        The rows of the halo come from `rows`, or now from their owners. With a `dropout_key`, of the run and the step,
+        dropout draws its masks by it and by the nodes, so that they are those of any other number of ranks; without,
+        from PyTorch's stream.
         """
         watch = MessageWatch()
-        boundary = Halo(self._exchange, self._data, kinds, watch)
+        boundary = Halo(self.exchange, self._data, kinds, watch, rows)
         keyed = nullcontext() if dropout_key is None else KeyedDropout(self._rows, dropout_key, watch)
         with attached(module, boundary), watch.on(module), _no_way_around(module), keyed:
             outputs = call_model(module, self._data.inputs)

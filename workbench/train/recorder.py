@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,14 @@ from workbench.core.phases import Phase, Span
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Rows read by age, and those never written."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+    num_cold: int = 0
 
 
 class Recorder:
@@ -30,10 +39,10 @@ class Recorder:
         self._open: list[tuple[Phase, float]] = []  # each span that is open: since when it, or its current piece, runs
         self._bytes: Counter[str] = Counter()
         self._total_bytes: Counter[str] = Counter()
-        self._readings: list[dict[str, Any]] = []
+        self._readings: dict[tuple[str, int | None], _Reading] = {}
 
     def read(self, source: str, ages: ArrayLike, *, bound: int | None, num_cold: int = 0) -> None:
-        """Note how old what was read is, in steps.
+        """Note how old what was read is, in steps; readings of one source and bound add up until they are taken.
 
         Parameters
         ----------
@@ -47,13 +56,23 @@ class Recorder:
             Rows read that were never written.
         """
         found, counts = np.unique(np.asarray(ages, np.int64), return_counts=True)
-        reading = {"source": source, "ages": found.tolist(), "counts": counts.tolist()}
-        self._readings.append({**reading, "bound": bound, "num_cold": int(num_cold)})
+        reading = self._readings.setdefault((source, bound), _Reading())
+        reading.num_cold += int(num_cold)
+        reading.counts.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
     def take_readings(self) -> list[dict[str, Any]]:
         """Return what was read since the last call: the fields of the event but the step."""
-        readings, self._readings = self._readings, []
-        return readings
+        readings, self._readings = self._readings, {}
+        return [
+            {
+                "source": source,
+                "ages": sorted(reading.counts),
+                "counts": [reading.counts[age] for age in sorted(reading.counts)],
+                "bound": bound,
+                "num_cold": reading.num_cold,
+            }
+            for (source, bound), reading in readings.items()
+        ]
 
     @contextmanager
     def span(self, phase: Phase) -> Iterator[None]:

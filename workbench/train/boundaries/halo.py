@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
@@ -32,6 +32,14 @@ class PartData:
         self.statistics: dict[Hashable, Tensor] = {}
 
 
+class HaloRows(Protocol):
+    """Brings the rows of a call's halo in another way than from their owners, now and whole."""
+
+    def with_halo(self, call: Call, x: Tensor) -> Tensor:
+        """Return (num_local, ...): own rows (num_inner, ...) first, then those of the halo; all ranks call it."""
+        ...
+
+
 class Halo(Boundary):
     """Gives each call the rows of its halo, fetched from their owners, and takes the own rows of its output.
 
@@ -45,10 +53,20 @@ class Halo(Boundary):
         As what bytes are counted.
     watch : MessageWatch
         On the module in the same forward: tells rows of edges from rows of nodes.
+    rows : HaloRows, optional
+        Where the rows of the halo come from, if not by `exchange`. Features, degrees and statistics stay exact.
     """
 
-    def __init__(self, exchange: HaloExchange, data: PartData, kinds: Kinds, watch: MessageWatch) -> None:
+    def __init__(
+        self,
+        exchange: HaloExchange,
+        data: PartData,
+        kinds: Kinds,
+        watch: MessageWatch,
+        rows: HaloRows | None = None,
+    ) -> None:
         self._exchange, self._data, self._kinds, self._watch = exchange, data, kinds, watch
+        self._rows = rows
         self._was_training: list[bool] = []
 
     def before(self, call: Call) -> None:
@@ -61,11 +79,14 @@ class Halo(Boundary):
             )
         statistic = None if call.adapter is None else self._statistic(call, call.adapter)
         are_features = self._exchange.all_agree(x is self._data.inputs.x)
-        rows = self._data.features if are_features else self._exchange.with_halo(x, self._kinds)
+        rows = self._data.features if are_features else self._with_halo(call, x)
         call.set(x=(rows, x) if call.takes_pair else rows)
         if call.adapter is not None and statistic is not None:
             call.notes["arranged"] = True
             call.adapter.arrange(call, statistic, num_inner)
+
+    def _with_halo(self, call: Call, x: Tensor) -> Tensor:
+        return self._exchange.with_halo(x, self._kinds) if self._rows is None else self._rows.with_halo(call, x)
 
     def after(self, call: Call, output: Any) -> Any:
         self.abandon(call)
