@@ -7,6 +7,7 @@ from workbench.runtime.run_records import (
     KillRanks,
     Publish,
     SeekHosts,
+    SendToRank,
     SetTimer,
     StartRanks,
     Status,
@@ -179,3 +180,13 @@ def test_a_rank_that_becomes_ready_after_its_kill_does_not_make_the_run_running(
     assert "run_started" not in replay.kinds
     replay.exit(0, signal=9)
     assert replay.state.status is Status.STOPPED
+
+
+def test_rank_0_is_told_which_checkpoint_counts_so_that_it_keeps_that_one() -> None:
+    replay = Replay()
+    replay.run_to_step(1)
+    replay.tell(0, "step_finished", step=2)
+    assert of(SendToRank, replay.tell(0, "checkpoint_saved", step=2)) == [], "rank 1 has not told step 2 yet"
+    sent = of(SendToRank, replay.tell(1, "step_finished", step=2))
+    assert [(item.rank, item.message) for item in sent] == [(0, {"op": "counted", "step": 2})]
+    assert of(SendToRank, replay.tell(1, "step_finished", step=3)) == [], "once"

@@ -16,6 +16,7 @@ from workbench.runtime.run_records import (
     Publish,
     RankExited,
     RankReported,
+    RankStill,
     SendToRank,
     SetTimer,
     StartRanks,
@@ -183,6 +184,10 @@ SIGNALS = st.one_of(
         ),
     ),
     st.tuples(
+        st.just("still"),
+        st.fixed_dictionaries({"rank": RANK, "seconds": st.sampled_from([3.0, 30.0]), "is_stopped": st.booleans()}),
+    ),
+    st.tuples(
         st.just("timer"),
         st.fixed_dictionaries({"name": st.sampled_from(["settle", "stop", "abandon", "start", "watch"])}),
     ),
@@ -192,6 +197,7 @@ KINDS = {
     "reported": RankReported,
     "worker": WorkerLost,
     "control": ControlAsked,
+    "still": RankStill,
     "timer": TimerFired,
 }
 

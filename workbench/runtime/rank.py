@@ -44,6 +44,7 @@ def main(sock: socket.socket) -> None:
     keep_freed_memory()
     spec = frames.recv(sock)[0]["spec"]
     link = RankLink(sock, spec["rank"], spec["generation"], spec["worker"])
+    link.counted_step = spec["resume_step"]
     link.start()
     code = 0
     try:

@@ -21,7 +21,7 @@ from workbench.train.transport import GlooTransport, SoloTransport, Transport
 if TYPE_CHECKING:
     from workbench.gather import BatchPlan, BatchSource
 
-KEPT_CHECKPOINTS = 3  # one counts only when every rank has told the steps before it
+KEPT_CHECKPOINTS = 3
 
 
 class HostedRank:
@@ -96,22 +96,24 @@ class HostedRank:
         return source  # type: ignore[no-any-return]
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """Return the state at the step from which this gang continues.
-
-        Where that file is gone (a rank that lags by several checkpoints was killed) it is the newest before it.
-        """
+        """Return the state at the step from which this gang continues; where somebody removed it, the one before."""
         resume_step = self._spec["resume_step"]
-        usable = [path for path in checkpoint.all_in(self.folder) if _step_of(path) <= resume_step]
+        usable = [path for path in checkpoint.all_in(self.folder) if checkpoint.step_of(path) <= resume_step]
+        found = checkpoint.step_of(usable[-1]) if usable else 0
         if self.rank == 0:
             _remove_beyond(self.folder, resume_step)
+            if found < resume_step:
+                text = f"the checkpoint of step {resume_step:,} is gone from {self.folder}: goes on from step {found:,}"
+                self.emit("log_written", level="warning", text=text)
         if not usable:
             return None
         state: dict[str, Any] = torch.load(usable[-1], map_location="cpu", weights_only=True)
         return state
 
     def save_checkpoint(self, state: dict[str, Any], epoch: int, step: int) -> Path:
-        """Write a state, complete or not at all."""
-        return checkpoint.save(self.folder, state, epoch, step, keep=KEPT_CHECKPOINTS)
+        """Write a state, complete or not at all; the one that counts stays, however many came after it."""
+        since = self._link.counted_step
+        return checkpoint.save(self.folder, state, epoch, step, keep=KEPT_CHECKPOINTS, since=since)
 
     def close(self) -> None:
         """End what makes batches."""
@@ -124,12 +126,8 @@ class HostedRank:
             self._agreement[0].wait()
 
 
-def _step_of(path: Path) -> int:
-    return int(path.stem.rpartition("step")[2])
-
-
 def _remove_beyond(folder: Path, step: int) -> None:
     """Remove checkpoints that an earlier gang wrote and could not tell: they would count as the newest."""
     for path in checkpoint.all_in(folder):
-        if _step_of(path) > step:
+        if checkpoint.step_of(path) > step:
             path.unlink(missing_ok=True)

@@ -44,6 +44,7 @@ class RankLink:
         self._training = threading.main_thread()
         self._stillness = Stillness(self._training)
         self.controls: deque[Control] = deque()
+        self.counted_step = 0  # of the checkpoint that a restart would go on from
         self.store: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
         self.before_flush: Callable[[], None] | None = None  # tells what has gathered elsewhere
 
@@ -101,6 +102,8 @@ class RankLink:
                 message, _ = frames.recv(self._sock)
                 if message["op"] == "control":
                     self.controls.append(Control(kind=message["kind"], id=message["id"]))
+                elif message["op"] == "counted":
+                    self.counted_step = message["step"]
                 elif message["op"] == "store":
                     self.store.put((message["host"], message["port"]))
         except (EOFError, OSError):

@@ -99,11 +99,11 @@ def _told(state: RunState, signal: RankTold) -> Result:
             return _ready(state, signal, event)
         case "checkpoint_saved":
             saved = (*state.saved_steps, int(signal.data["step"]))  # rank 0 tells it when the file is complete
-            return _count_checkpoints(state.with_(saved_steps=saved)), (event,)
+            return _count_checkpoints(state.with_(saved_steps=saved), event)
         case "step_finished":
             step = int(signal.data["step"])
             told = tuple(step if k == signal.rank else before for k, before in enumerate(state.told_steps))
-            return _count_checkpoints(state.with_(step=max(state.step, step), told_steps=told)), (event,)
+            return _count_checkpoints(state.with_(step=max(state.step, step), told_steps=told), event)
         case "epoch_finished":
             return state.with_(elapsed_s=float(signal.data["elapsed_s"])), (event,)
         case "run_paused":
@@ -113,12 +113,15 @@ def _told(state: RunState, signal: RankTold) -> Result:
     return state, (event,)
 
 
-def _count_checkpoints(state: RunState) -> RunState:
-    if not state.saved_steps:
-        return state
+def _count_checkpoints(state: RunState, event: Publish) -> Result:
+    """Let the newest checkpoint count that every rank has told the steps before, and rank 0 keep that one."""
     covered = [step for step in state.saved_steps if step <= min(state.told_steps)]
+    if not covered:
+        return state, (event,)
     waiting = tuple(step for step in state.saved_steps if step not in covered)
-    return state.with_(saved_steps=waiting, resume_step=max([*covered, state.resume_step]))
+    state = state.with_(saved_steps=waiting, resume_step=max([*covered, state.resume_step]))
+    message = {"op": "counted", "step": state.resume_step}
+    return state, (event, SendToRank(generation=state.generation, rank=0, message=message))
 
 
 def _ready(state: RunState, signal: RankTold, event: Publish) -> Result:

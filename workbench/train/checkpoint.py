@@ -19,7 +19,9 @@ FORMAT_VERSION = 1
 FOLDER = "checkpoints"
 
 
-def save(folder: Path, state: dict[str, Any], epoch: int, step: int, *, keep: int = 2) -> Path:
+def save(
+    folder: Path, state: dict[str, Any], epoch: int, step: int, *, keep: int = 2, since: int | None = None
+) -> Path:
     """Write a state into ``checkpoints/`` of a run's folder, under a temporary name first, and drop older ones.
 
     Parameters
@@ -32,12 +34,15 @@ def save(folder: Path, state: dict[str, Any], epoch: int, step: int, *, keep: in
         Where the training stands; they make the file's name.
     keep : int
         Newest checkpoints that stay.
+    since : int, optional
+        Those from this step on stay too.
     """
     target = Path(folder) / FOLDER / f"epoch{epoch:05d}_step{step:08d}.pt"
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(state, target)
     for old in all_in(folder)[:-keep]:
-        old.unlink(missing_ok=True)
+        if since is None or step_of(old) < since:
+            old.unlink(missing_ok=True)
     _drop_ranks_of_no_checkpoint(folder)
     return target
 
@@ -76,6 +81,11 @@ def _drop_ranks_of_no_checkpoint(folder: Path) -> None:
     for path in (Path(folder) / FOLDER).glob("step*.rank*"):
         if path.stem.removeprefix("step") not in kept:
             path.unlink(missing_ok=True)
+
+
+def step_of(path: Path) -> int:
+    """Return the global step of a checkpoint's file."""
+    return int(path.stem.rpartition("step")[2])
 
 
 def all_in(folder: Path) -> list[Path]:
