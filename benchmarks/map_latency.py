@@ -68,9 +68,8 @@ def measure(notebook: Notebook, num_nodes: int) -> None:
     """Print what was measured on one page."""
     notebook.open(GRAPH.format(num_nodes=num_nodes), SKETCH, EXPLORER, READY).run_all(timeout_s=600)
     sketch_s, cpu_s = notebook.value("[sketch_s, sketch_cpu_s]")
-    print(
-        f"sketch {sketch_s:.2f} s ({cpu_s:.2f} s of the processor), partitions and layout {notebook.value('ready_s'):.1f} s"
-    )
+    ready_s = notebook.value("ready_s")
+    print(f"sketch {sketch_s:.2f} s ({cpu_s:.2f} s of the processor), partitions and layout {ready_s:.1f} s")
     notebook.page.wait_for_timeout(2000)
     received, started = notebook.bytes_received, time.perf_counter()
     notebook.add_cell("explorer", timeout_s=120)

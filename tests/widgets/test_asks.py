@@ -6,8 +6,8 @@ from workbench.core.errors import Finding, InputError
 from workbench.widgets.asks import Ask, AskCancelledError, AskQueue, Progress, error_text
 
 
-def ask(number: int, question: str = "q", client: str = "a") -> Ask:
-    return Ask(id=str(number), client=client, question=question, arguments={}, progress=Progress())
+def ask(number: int, question: str = "q", client: str = "a", key: str = "") -> Ask:
+    return Ask(id=str(number), client=client, question=question, arguments={}, progress=Progress(), key=key)
 
 
 class Blocking:
@@ -53,6 +53,18 @@ def test_other_questions_and_other_pages_are_not_disturbed() -> None:
     answer.go.set()
     answer.wait(3)
     assert (answer.seen, answer.cancelled) == (["1", "2", "3"], [])
+
+
+def test_views_that_ask_by_keys_of_their_own_do_not_replace_one_another() -> None:
+    answer = Blocking()
+    queue = AskQueue(answer)
+    queue.put(ask(1, key="left"))
+    assert answer.begun.wait(10)
+    assert queue.put(ask(2, key="right")) == queue.put(ask(3, key="left")) == []
+    assert [old.id for old in queue.put(ask(4, key="right"))] == ["2"]
+    answer.go.set()
+    answer.wait(3)
+    assert (answer.seen, answer.cancelled) == (["1", "3", "4"], ["1"])
 
 
 def test_cancelling_reaches_what_waits_and_what_runs() -> None:

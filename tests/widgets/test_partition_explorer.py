@@ -16,7 +16,7 @@ from workbench.graph import Graph
 from workbench.partition import node_methods, partition
 from workbench.widgets.asks import AskCancelledError, Progress
 from workbench.widgets.partition_explorer import PartitionExplorer
-from workbench.widgets.partition_pack import lead_sentence
+from workbench.widgets.partition_lead import lead_sentence
 from workbench.widgets.partition_results import HALO
 from workbench.widgets.transport import encode
 
@@ -166,6 +166,13 @@ def test_python_sets_the_controls_and_wrong_values_are_refused(explorer: Partiti
         ({"num_parts": 1}, "num_parts"),
         ({"num_parts": 35}, "num_parts"),
         ({"num_parts": 2.5}, "num_parts"),
+        ({"num_parts": 4.0}, "num_parts"),
+        ({"num_parts": "4"}, "num_parts"),
+        ({"num_parts": None}, "num_parts"),
+        ({"num_parts": True}, "num_parts"),
+        ({"width": 0}, "width"),
+        ({"width": 6.4}, "width"),
+        ({"width": "64"}, "width"),
         ({"methods": ()}, "methods"),
         ({"methods": ("metis", "metis")}, "methods"),
         ({"methods": ("metsi",)}, "methods"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import struct
 import zlib
 from typing import Any
@@ -14,6 +15,7 @@ from workbench.widgets.asks import Progress
 from workbench.widgets.partition_cost import CostSettings, ExchangeCost, cost_rows, exchange_cost, judge
 from workbench.widgets.partition_pack import MAX_EDGES, compare, drawn_edges, pack_map
 from workbench.widgets.partition_results import Choice, Results, nodes_inside, roles
+from workbench.widgets.partition_scaling import scaling
 from workbench.widgets.partition_static import encode_png
 
 
@@ -56,7 +58,7 @@ def test_the_verdict_is_where_the_lines_cross(karate: Graph) -> None:
     short = judge(costs, CostSettings(width=64, epochs=1, link_gbit=100, num_features=0))
     assert short is not None
     assert not short.pays
-    assert "does not pay off within 1 epochs" in short.text
+    assert "does not pay off within 1 epoch" in short.text
 
 
 def test_the_numbers_of_the_verdict_give_its_result() -> None:
@@ -65,7 +67,7 @@ def test_the_numbers_of_the_verdict_give_its_result() -> None:
     def cost(method: str, partition_s: float, once_s: float, epoch_s: float) -> ExchangeCost:
         sizes = {"epoch_bytes": 1, "once_bytes": 1, "total_bytes": 1, "busiest_bytes": 1, "messages": 1}
         times = {"partition_s": partition_s, "native_s": partition_s, "once_s": once_s, "epoch_s": epoch_s}
-        return ExchangeCost(method=method, **sizes, **times)
+        return ExchangeCost(method=method, num_parts=4, busiest_edges=1, **sizes, **times)
 
     settings = CostSettings(width=64, epochs=200, link_gbit=1, num_features=512)
     verdict = judge([cost("metis", 2.42, 0.12, 0.05), cost("random", 0.01, 0.44, 0.15)], settings)
@@ -74,6 +76,32 @@ def test_the_numbers_of_the_verdict_give_its_result() -> None:
         "METIS takes 2.41 s longer to make and 320 ms less to send the halo's input features once: 2.09 s in all, "
         "then saves 100 ms of transfer an epoch (2.09 s / 100 ms = 20.9): it pays off after 21 of 200 epochs."
     )
+
+
+def test_more_parts_pay_off_where_both_take_the_same_time(karate: Graph) -> None:
+    """c above edge_s: the many win, below it the few; partitioning and the transfer of all epochs are counted."""
+    settings = CostSettings(width=64, epochs=200, link_gbit=1, num_features=5)
+    costs = [exchange_cost(partition(karate, count).quality(), settings) for count in (8, 2, 4)]
+    (found,) = scaling(costs, settings)
+    assert (found.few.num_parts, found.many.num_parts) == (2, 8)
+    assert found.edge_s is not None
+
+    def total(cost: ExchangeCost, edge_s: float) -> float:
+        return cost.after(200) + 200 * cost.busiest_edges * edge_s
+
+    assert total(found.many, found.edge_s * 1.01 + 1e-9) < total(found.few, found.edge_s * 1.01 + 1e-9)
+    if found.edge_s:
+        assert total(found.many, found.edge_s * 0.99) > total(found.few, found.edge_s * 0.99)
+    assert "METIS in 8 instead of 2 parts" in found.text
+    assert scaling(costs[:1], settings) == []
+    same = dataclasses.replace(costs[0], busiest_edges=costs[1].busiest_edges)
+    (never,) = scaling([costs[1], same], settings)
+    assert never.edge_s is None
+    assert "do not pay off" in never.text
+    free = dataclasses.replace(costs[0], partition_s=0.0, once_s=0.0, epoch_s=0.0)
+    (always,) = scaling([costs[1], free], settings)
+    assert always.edge_s == 0
+    assert "in any case" in always.text
 
 
 def test_readers_of_a_node_follow_the_direction_of_edges() -> None:
@@ -126,6 +154,13 @@ def test_few_edges_are_all_drawn(karate: Graph) -> None:
 )
 def test_better_and_worse_in_words(value: float, other: float, text: str, kind: str) -> None:
     assert compare(value, other) == (text, kind)
+
+
+def test_of_different_numbers_of_parts_neither_is_better() -> None:
+    assert compare(10, 100, judged=False) == ("10× less", "same")
+    assert compare(110, 100, judged=False) == ("10% more", "same")
+    assert compare(0, 4, judged=False) == ("none", "same")
+    assert compare(4, 0, judged=False) == ("more than none", "same")
 
 
 def test_png_is_a_png() -> None:

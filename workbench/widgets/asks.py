@@ -63,14 +63,24 @@ class Progress:
 
 @dataclass(slots=True, kw_only=True)
 class Ask:
-    """One question that waits for its answer; `context` is the one of the message that brought it."""
+    """One question that waits for its answer; `context` is the one of the message that brought it.
+
+    An ask replaces the one before of the same client, question and `key`: views of one page that look at different
+    things ask by keys of their own, and none takes the answer from another.
+    """
 
     id: str
     client: str
     question: str
     arguments: Mapping[str, Any]
     progress: Progress
+    key: str = ""
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return what two asks have in common of which the newer replaces the older."""
+        return self.client, self.question, self.key
 
 
 class AskQueue:
@@ -85,18 +95,17 @@ class AskQueue:
     def __init__(self, answer: Callable[[Ask], None]) -> None:
         self._answer = answer
         self._lock = threading.Lock()
-        self._waiting: dict[tuple[str, str], Ask] = {}
+        self._waiting: dict[tuple[str, str, str], Ask] = {}
         self._running: Ask | None = None
         self._thread: threading.Thread | None = None
 
     def put(self, ask: Ask) -> list[Ask]:
         """Queue an ask; return the waiting ones that it replaces. A running one of the same question is cancelled."""
-        key = (ask.client, ask.question)
         with self._lock:
-            replaced = self._waiting.pop(key, None)
-            self._waiting[key] = ask
+            replaced = self._waiting.pop(ask.place, None)
+            self._waiting[ask.place] = ask
             running = self._running
-            if running is not None and (running.client, running.question) == key:
+            if running is not None and running.place == ask.place:
                 running.progress.cancel()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="workbench-answers", daemon=True)
@@ -108,7 +117,7 @@ class AskQueue:
         with self._lock:
             gone = [ask for ask in self._waiting.values() if ask_id in (None, ask.id)]
             for ask in gone:
-                del self._waiting[(ask.client, ask.question)]
+                del self._waiting[ask.place]
             if self._running is not None and ask_id in (None, self._running.id):
                 self._running.progress.cancel()
         return gone

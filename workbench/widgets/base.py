@@ -6,7 +6,7 @@ What travels (see ``src/lib/connection.js`` for the other half):
 direction   message                                           meaning
 ==========  ================================================  =================================================
 to kernel   ``hello {client, have}``, ``ping {client, have}``  a view is there, and has state number `have`
-to kernel   ``ask {id, client, question, arguments}``         answer this; the newest ask of a question wins
+to kernel   ``ask {id, client, question, arguments, key}``    answer this; the newest ask of a question and key wins
 to kernel   ``nudge {}``                                      nothing: it only keeps the line awake
 to kernel   ``cancel {id}``                                   nobody waits for that answer any more
 to kernel   ``command {id, name, arguments}``                 do this, also while a cell runs
@@ -176,6 +176,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             client=str(content.get("client")),
             question=str(content["question"]),
             arguments=dict(content.get("arguments") or {}),
+            key=str(content.get("key") or ""),
             progress=Progress(lambda fraction, text: self._send_progress(ask_id, fraction, text)),
         )
         self._tell_cancelled(self._queues_beside.get(ask.question, self._queue).put(ask))

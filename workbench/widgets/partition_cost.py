@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.core.units import format_bytes, format_seconds
+from workbench.core.units import format_bytes, format_count, format_seconds
 from workbench.partition.quality import PartitionQuality
-from workbench.widgets.partition_results import method_in_sentence, method_label
+from workbench.widgets.partition_names import method_in_sentence, method_label
 
 ITEMSIZE = 4  # float32
 ROUNDS = 2  # the hidden layer's rows forward, their gradients backward
@@ -36,10 +36,12 @@ class ExchangeCost:
     """Predicted cost of one partition; bytes and seconds."""
 
     method: str
+    num_parts: int
     epoch_bytes: int
     once_bytes: int
     total_bytes: int
     busiest_bytes: int
+    busiest_edges: int
     epoch_s: float
     once_s: float
     messages: int
@@ -71,10 +73,12 @@ def exchange_cost(quality: PartitionQuality, settings: CostSettings) -> Exchange
     pairs = int(np.count_nonzero(quality.traffic)) if quality.traffic is not None else 0
     return ExchangeCost(
         method=quality.method,
+        num_parts=quality.num_parts,
         epoch_bytes=epoch_bytes,
         once_bytes=once_bytes,
         total_bytes=once_bytes + settings.epochs * epoch_bytes,
         busiest_bytes=busiest,
+        busiest_edges=int(quality.part_in_edges.max()),
         epoch_s=busiest / rate,
         once_s=busiest_once / rate,
         messages=ROUNDS * pairs,
@@ -119,21 +123,39 @@ def judge(costs: Sequence[ExchangeCost], settings: CostSettings) -> Verdict | No
     else:
         why = (
             f"{_before_the_first(name, better, other)}, then saves {format_seconds(saved_s)} of transfer an epoch "
-            f"({format_seconds(extra_s)} / {format_seconds(saved_s)} = {extra_s / saved_s:.3g})"
+            f"({format_seconds(extra_s)} / {format_seconds(saved_s)} = {_ratio(extra_s / saved_s)})"
         )
-        after = f"after {epochs:,} of {settings.epochs:,} epochs"
-        short = f"{name} pays off {after}" if pays else f"{name} does not pay off within {settings.epochs:,} epochs"
+        after = f"after {epochs:,} of {epochs_of(settings)}"
+        short = f"{name} pays off {after}" if pays else f"{name} does not pay off within {epochs_of(settings)}"
     text = f"{moved} {why}: {'it ' + short.removeprefix(name + ' ')}."
     return Verdict(better=better, other=other, epochs=epochs, pays=pays, text=text, short=short)
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def judge_alike(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[Verdict]:
+    """Judge the methods of every number of parts that has several: computing aside, only they do the same work."""
+    counts = dict.fromkeys(cost.num_parts for cost in costs)
+    verdicts = [judge([cost for cost in costs if cost.num_parts == count], settings) for count in counts]
+    return [verdict for verdict in verdicts if verdict is not None]
 
 
 def _before_the_first(name: str, better: ExchangeCost, other: ExchangeCost) -> str:
     """Say what the better cut costs before the first epoch: to make, and to send the input features of the halo."""
     longer_s, once_s = better.partition_s - other.partition_s, better.once_s - other.once_s
     how = "longer" if longer_s >= 0 else "less"
+    if not once_s:
+        return f"{name} takes {format_seconds(abs(longer_s))} {how} to make"
     sent = f"{format_seconds(abs(once_s))} {'less' if once_s <= 0 else 'more'} to send the halo's input features once"
     total = format_seconds(better.start_s - other.start_s)
     return f"{name} takes {format_seconds(abs(longer_s))} {how} to make and {sent}: {total} in all"
+
+
+def epochs_of(settings: CostSettings) -> str:
+    """Return ``200 epochs``."""
+    return f"{settings.epochs:,} epoch{'s' if settings.epochs != 1 else ''}"
 
 
 def cost_rows(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[tuple[str, list[str]]]:
@@ -142,10 +164,11 @@ def cost_rows(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[tup
         ("Bytes an epoch, all parts", [format_bytes(cost.epoch_bytes) for cost in costs]),
         ("Once: input features of the halo", [format_bytes(cost.once_bytes) for cost in costs]),
         ("\u2003its transfer, before the first epoch", [format_seconds(cost.once_s) for cost in costs]),
-        (f"Bytes in {settings.epochs:,} epochs", [format_bytes(cost.total_bytes) for cost in costs]),
+        (f"Bytes in {epochs_of(settings)}", [format_bytes(cost.total_bytes) for cost in costs]),
         ("Busiest part, received an epoch", [format_bytes(cost.busiest_bytes) for cost in costs]),
         (f"Transfer an epoch at {settings.link_gbit:g} Gbit/s", [format_seconds(cost.epoch_s) for cost in costs]),
         ("Rounds and messages an epoch", [f"{ROUNDS} and {cost.messages:,}" for cost in costs]),
+        ("Largest part, in-edges a layer", [format_count(cost.busiest_edges) for cost in costs]),
         ("Time to partition, measured", [format_seconds(cost.partition_s) for cost in costs]),
         ("\u2003of it, the partitioner itself", [format_seconds(cost.native_s) for cost in costs]),
     ]

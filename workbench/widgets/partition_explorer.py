@@ -1,7 +1,8 @@
-"""PartitionExplorer: what a partition costs, method beside method, on the graph at hand."""
+"""PartitionExplorer: what a partition costs, methods and numbers of parts side by side, on the graph at hand."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,10 @@ from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
 from workbench.widgets.partition_bundles import pack_edges
 from workbench.widgets.partition_cost import CostSettings
+from workbench.widgets.partition_lead import pack_costs
+from workbench.widgets.partition_names import by_name
 from workbench.widgets.partition_results import Choice, Made, Results, nodes_inside, roles
-from workbench.widgets.partition_settings import check, check_cost, check_part, choices
+from workbench.widgets.partition_settings import EPOCHS, LINKS, check, check_cost, check_part, choices, one_or_all
 from workbench.widgets.partition_static import static_page, summary
 from workbench.widgets.partition_words import find_node, node_facts
 
@@ -30,7 +33,7 @@ WAIT_FOR_RESULTS_S = 2.0  # a saved notebook should show results where they come
 
 
 class PartitionExplorer(WorkbenchWidget):
-    """Divide a graph by several methods and see what each costs: cut, halo, balance, traffic, and whether it pays.
+    """Divide a graph in several ways and see what each costs: cut, halo, balance, traffic, and whether it pays.
 
     Every control has its attribute here: set it, and the view follows; use the view, and it changes.
 
@@ -38,10 +41,11 @@ class PartitionExplorer(WorkbenchWidget):
     ----------
     graph : Graph
         At least two nodes; names, classes and features are optional.
-    num_parts : int
-        From 2 on.
+    num_parts : int or sequence of int
+        From 2 to the number of nodes (at most 1,024); several, such as ``(2, 4, 8)``, stand side by side.
     methods : sequence of str
-        Names of ``PARTITIONERS``, side by side; part numbers follow those of the first by overlap.
+        Names of ``PARTITIONERS``, side by side: every method with every number of parts, at most 8 partitions. Part
+        numbers follow those of the first by overlap.
     rng_seed : int
         Of every method that has one.
     width : int
@@ -50,17 +54,18 @@ class PartitionExplorer(WorkbenchWidget):
     Attributes
     ----------
     num_parts, methods, rng_seed, selected_part
-        The controls, as traits; ``selected_part`` may be None.
+        The controls, as traits: ``num_parts`` is an int, or a tuple of several; ``selected_part`` may be None.
     selected_nodes : int64 array
         What was selected on the map with the lasso.
-    partitions : dict of str to Partition
-        What is shown, by method, with the part numbers that are shown.
+    partitions : dict
+        What is shown, with the part numbers that are shown: by method (``partitions["metis"]``), and by method and
+        number where there are several numbers of parts (``partitions["metis", 4]``).
     """
 
     _esm = asset("partition_explorer.js")
     _beside = frozenset({"sketch", "map"})  # a sketch must not wait for partitions
 
-    num_parts = traitlets.Int(4)
+    num_parts = traitlets.Any(4)
     methods = traitlets.Tuple(("metis", "random"))
     rng_seed = traitlets.Int(0)
     selected_part = traitlets.Int(None, allow_none=True)
@@ -69,23 +74,24 @@ class PartitionExplorer(WorkbenchWidget):
     def __init__(
         self,
         graph: Graph,
-        num_parts: int = 4,
+        num_parts: int | Sequence[int] = 4,
         methods: Sequence[str] = ("metis", "random"),
         *,
         rng_seed: int = 0,
         width: int = 64,
     ) -> None:
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
-        check(graph, num_parts, methods)
+        counts = check(graph, num_parts, methods)
+        check_cost(width, EPOCHS[1], LINKS[0])
         self.graph = graph
-        self._cost = CostSettings(width=width, epochs=200, link_gbit=1, num_features=graph.num_features)
+        self._cost = CostSettings(width=width, epochs=EPOCHS[1], link_gbit=LINKS[0], num_features=graph.num_features)
         self._results = Results(graph)
         self._shown: tuple[Made, ...] = ()
         self._error = ""
         self._facts = pack.pack_facts(graph)
         self._syncing, self._viewed = True, False
         self._is_ready, self._is_divided = threading.Event(), threading.Event()
-        super().__init__(num_parts=num_parts, methods=methods, rng_seed=rng_seed)
+        super().__init__(num_parts=one_or_all(counts), methods=methods, rng_seed=rng_seed)
         self.on_msg(self._note_view)
         self.selected_nodes = np.zeros(0, dtype=np.int64)
         self._syncing = False
@@ -94,20 +100,27 @@ class PartitionExplorer(WorkbenchWidget):
     # -- from Python --------------------------------------------------------------------------------------------
 
     @property
-    def partitions(self) -> dict[str, Partition]:
-        """What is shown, by method; empty until it was computed."""
-        return {made.partition.method: made.partition for made in self._shown}
+    def partitions(self) -> dict[Any, Partition]:
+        """What is shown; empty until it was computed."""
+        return by_name(self._shown)
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return self.num_parts if isinstance(self.num_parts, tuple) else (self.num_parts,)
 
     @traitlets.observe("num_parts", "methods", "rng_seed", "selected_part")
     def _on_trait(self, change: Any) -> None:
         if self._syncing:
             return
         try:
-            check(self.graph, self.num_parts, self.methods)
-            check_part(self.selected_part, self.num_parts)
+            counts = check(self.graph, self.num_parts, self.methods)
+            if change["name"] == "selected_part":
+                check_part(self.selected_part, max(counts))
         except ValueError:
             self._assign(**{change["name"]: change["old"]})
             raise
+        self._assign(num_parts=one_or_all(counts))
+        self._drop_part()
         self._tell_cancelled(self._queue.cancel())
         self.refresh()
         self._prepare()
@@ -120,6 +133,11 @@ class PartitionExplorer(WorkbenchWidget):
                 setattr(self, name, value)
         finally:
             self._syncing = False
+
+    def _drop_part(self) -> None:
+        """Select no part where the selected one is in none of the partitions."""
+        if self.selected_part is not None and self.selected_part >= max(self._counts):
+            self._assign(selected_part=None)
 
     def _prepare(self) -> None:
         """Compute in the background, on the thread that answers the views, whether anybody looks or not."""
@@ -171,7 +189,8 @@ class PartitionExplorer(WorkbenchWidget):
 
     # -- computing ----------------------------------------------------------------------------------------------
 
-    def _guarded(self, work: Any, *arguments: Any) -> Any:
+    @staticmethod
+    def _guarded(work: Any, *arguments: Any) -> Any:
         try:
             return work(*arguments)
         except Cancelled as error:
@@ -179,37 +198,29 @@ class PartitionExplorer(WorkbenchWidget):
 
     def _divide(self, progress: Progress) -> tuple[Made, ...]:
         """Return the partitions that the settings ask for, part numbers matched to the first."""
-        choices = [Choice(method=method, num_parts=self.num_parts, rng_seed=self.rng_seed) for method in self.methods]
-        made = []
-        for index, choice in enumerate(choices):
-            progress.raise_if_cancelled()
-            self._guarded(self._results.made, choice, progress, index / len(choices))
-            made.append(self._guarded(self._results.matched, choice, choices[0], progress))
-        self._shown, self._error = tuple(made), ""
+        pairs = itertools.product(self._counts, self.methods)
+        choices = [Choice(method=method, num_parts=count, rng_seed=self.rng_seed) for count, method in pairs]
+        self._shown, self._error = self._guarded(self._results.side_by_side, choices, progress), ""
         return self._shown
-
-    def _others(self, made: Made) -> list[Made]:
-        return [other for other in self._shown if other is not made]
 
     # -- from the views -----------------------------------------------------------------------------------------
 
     @answers("partition")
     def _answer_partition(
-        self, progress: Progress, *, methods: Sequence[str], num_parts: int, rng_seed: int, again: bool = False
+        self, progress: Progress, *, methods: Sequence[str], num_parts: Any, rng_seed: int, again: bool = False
     ) -> Mapping[str, Any]:
-        check(self.graph, num_parts, tuple(methods))
-        changed = (tuple(methods), num_parts, rng_seed) != (self.methods, self.num_parts, self.rng_seed)
-        self._assign(methods=tuple(methods), num_parts=num_parts, rng_seed=rng_seed)
-        if self.selected_part is not None and self.selected_part >= num_parts:
-            self._assign(selected_part=None)
+        methods, counts = tuple(methods), check(self.graph, num_parts, tuple(methods))
+        changed = (methods, counts, rng_seed) != (self.methods, self._counts, self.rng_seed)
+        self._assign(methods=methods, num_parts=one_or_all(counts), rng_seed=rng_seed)
+        self._drop_part()
         if again:
             self._results.forget()
         shown = self._divide(progress)
         if changed:
             self.refresh()
         return {
-            "columns": [pack.pack_column(made, self._others(made), self._cost.width) for made in shown],
-            "costs": pack.pack_costs(self.graph, shown, self._cost),
+            "columns": [pack.pack_column(made, shown, self._cost.width) for made in shown],
+            "costs": pack_costs(self.graph, shown, self._cost),
         }
 
     @answers("sketch")
@@ -220,9 +231,8 @@ class PartitionExplorer(WorkbenchWidget):
 
     @answers("map")
     def _answer_map(self, progress: Progress) -> Mapping[str, Any]:
-        while not self._results.has_layout and not self._is_divided.wait(
-            0.1
-        ):  # the times of the partitions are measured: nothing runs beside them
+        # The times of the partitions are measured: nothing runs beside them.
+        while not self._results.has_layout and not self._is_divided.wait(0.1):
             progress.raise_if_cancelled()
             progress.report(0.0, "the layout comes after the partitions")
         return pack.pack_map(self.graph, self._guarded(self._results.layout, progress))
@@ -237,17 +247,13 @@ class PartitionExplorer(WorkbenchWidget):
     def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:
         check_cost(width, epochs, link_gbit)
         self._cost = CostSettings(width=width, epochs=epochs, link_gbit=link_gbit, num_features=self.graph.num_features)
-        others = [self._others(made) for made in self._shown]
-        figures = [
-            pack.figure_rows(made.quality, rest[0].quality if rest else None, width)
-            for made, rest in zip(self._shown, others, strict=True)
-        ]
-        return {"costs": pack.pack_costs(self.graph, self._shown, self._cost), "figures": figures}
+        figures = [pack.pack_figures(made, self._shown, width) for made in self._shown]
+        return {"costs": pack_costs(self.graph, self._shown, self._cost), "figures": figures}
 
     @answers("roles")
     def _answer_roles(self, _progress: Progress, *, part: int | None) -> Mapping[str, Any]:
         """Return what each node is to a part, in every partition; and remember the part as the selected one."""
-        check_part(part, self.num_parts)
+        check_part(part, max(self._counts))
         changed = part != self.selected_part
         self._assign(selected_part=part)
         found = [roles(made.partition, part) for made in self._shown] if part is not None else []
@@ -276,15 +282,11 @@ class PartitionExplorer(WorkbenchWidget):
     # -- display ------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Mapping[str, Any]:
+        one_each = {"rng_seed": self.rng_seed, "selected_part": self.selected_part}
         return {
             "facts": self._facts,
             "available": pack.pack_methods(),
-            "settings": {
-                "methods": list(self.methods),
-                "num_parts": self.num_parts,
-                "rng_seed": self.rng_seed,
-                "selected_part": self.selected_part,
-            },
+            "settings": {"methods": list(self.methods), "num_parts": list(self._counts)} | one_each,
             "cost": {"width": self._cost.width, "epochs": self._cost.epochs, "link_gbit": self._cost.link_gbit},
             "choices": choices(self.graph, self._cost.width),
         }

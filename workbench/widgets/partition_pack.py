@@ -1,8 +1,8 @@
-"""The partition explorer's state as JSON and arrays: facts of the graph, the map, one column a method, the costs."""
+"""The partition explorer's state as JSON and arrays: facts of the graph, the map, one column a partition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from workbench.core.units import format_bytes, format_count
 from workbench.graph.layout import GraphLayout
 from workbench.partition import PARTITIONERS, node_methods
 from workbench.partition.quality import PartitionQuality
-from workbench.widgets.partition_cost import CostSettings, cost_rows, exchange_cost, judge
-from workbench.widgets.partition_results import Made, method_in_sentence, method_label
+from workbench.widgets.partition_names import compared_with, label_of, method_label, name_of, part_counts
+from workbench.widgets.partition_results import Made
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -125,22 +125,23 @@ def drawn_edges(graph: Graph) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(pairs, dtype=np.uint32), num_pairs
 
 
-def pack_column(made: Made, others: Sequence[Made], width: int) -> dict[str, Any]:
-    """Return everything that is shown of one partition; `others` are those it is compared with, the first counts."""
+def pack_column(made: Made, shown: Sequence[Made], width: int) -> dict[str, Any]:
+    """Return everything that is shown of one partition beside the others of `shown`."""
     quality, divided = made.quality, made.partition
+    several, other = len(part_counts(shown)) > 1, compared_with(made, shown)
     narrow = np.uint8 if divided.num_parts <= 256 else np.uint16
     cut = quality.edge_cut if quality.edge_cut_pairs is None else quality.edge_cut_pairs
     recursive = divided.method == "metis" and divided.params.get("scheme") == "auto" and divided.num_parts <= 8
     return {
         "method": divided.method,
-        "label": method_label(divided.method),
-        "name": method_in_sentence(divided.method),
+        "label": label_of(quality, several),
+        "name": name_of(quality, several),
         "sub": _subtitle(divided.method, recursive),
         "num_parts": divided.num_parts,
         "cut": cut,
         "cut_ratio": quality.edge_cut_ratio,
-        "figures": figure_rows(quality, others[0].quality if others else None, width),
-        "against": method_in_sentence(others[0].partition.method) if others else None,
+        "figures": pack_figures(made, shown, width),
+        "against": name_of(other.quality, several) if other else None,
         "repaired": list(divided.repaired_parts),
         "nodes": quality.part_nodes,
         "in_edges": quality.part_in_edges,
@@ -165,6 +166,12 @@ def _subtitle(method: str, recursive: bool) -> str:
     return summaries.get(method) or PARTITIONERS.entry(method).summary
 
 
+def pack_figures(made: Made, shown: Sequence[Made], width: int) -> list[dict[str, Any]]:
+    """Return the table of quality of one partition, compared with another of `shown`."""
+    other = compared_with(made, shown)
+    return figure_rows(made.quality, other.quality if other else None, width)
+
+
 def figure_rows(quality: PartitionQuality, other: PartitionQuality | None, width: int) -> list[dict[str, Any]]:
     """Return the table of quality: label, text, meaning, and how it compares with the other partition."""
     figures = [(figure.label, figure.text, figure.value, figure.meaning, figure.name) for figure in quality.figures()]
@@ -176,15 +183,20 @@ def figure_rows(quality: PartitionQuality, other: PartitionQuality | None, width
         row: dict[str, Any] = {"name": name, "label": label, "text": text, "meaning": meaning}
         if other is not None:
             theirs = other.bytes_per_layer(width) if name == "bytes" else getattr(other, name)
-            row["verdict"], row["kind"] = compare(value, theirs)
+            row["verdict"], row["kind"] = compare(value, theirs, judged=other.num_parts == quality.num_parts)
         rows.append(row)
     return rows
 
 
-def compare(value: float, other: float) -> tuple[str, str]:
-    """Say in words how a figure compares with another, less being better: (text, better | worse | same)."""
+def compare(value: float, other: float, *, judged: bool = True) -> tuple[str, str]:
+    """Say in words how a figure compares with another, less being better: (text, better | worse | same).
+
+    Of partitions into different numbers of parts neither is better for cutting less: not `judged`, they are compared.
+    """
     if value == other or (other and abs(value / other - 1) < SAME):
         return "= same", "same"
+    if not judged and not (value and other):
+        return ("none", "same") if not value else ("more than none", "same")
     if not value or not other:
         return ("▲ better, none", "better") if not value else ("▼ worse, against none", "worse")
     ratio, better = value / other, value < other
@@ -194,66 +206,6 @@ def compare(value: float, other: float) -> tuple[str, str]:
         factor = 1 / ratio if better else ratio
         shown = f"{float(f'{factor:.2g}'):,.0f}" if factor >= 1000 else f"{factor:.3g}"
         text = f"{shown}× {'less' if better else 'more'}"
+    if not judged:
+        return text, "same"
     return f"{'▲ better' if better else '▼ worse'}, {text}", "better" if better else "worse"
-
-
-def pack_costs(graph: Graph, made: Sequence[Made], settings: CostSettings) -> dict[str, Any]:
-    """Return the predicted costs: the verdict, the table, and the lines of time against epochs."""
-    costs = [exchange_cost(one.quality, settings) for one in made]
-    verdict = judge(costs, settings)
-    model = f"{graph.num_features:,} → {settings.width} → {max(graph.num_classes, 1)}"
-    return {
-        "settings": {"width": settings.width, "epochs": settings.epochs, "link_gbit": settings.link_gbit},
-        "model": f"2-layer GraphSAGE {model}, full graph, halo exchange, float32; predicted",
-        "labels": [method_label(cost.method) for cost in costs],
-        "rows": [[label, *texts] for label, texts in cost_rows(costs, settings)],
-        "lines": [[cost.start_s, cost.after(settings.epochs)] for cost in costs],
-        "verdict": None if verdict is None else verdict.text,
-        "short": None if verdict is None else verdict.short,
-        "pays": bool(verdict and verdict.pays),
-        "crossing": _crossing(verdict, settings),
-        "lead": lead_sentence(made, settings),
-    }
-
-
-def _crossing(verdict: Any, settings: CostSettings) -> list[float] | None:
-    """Return (epochs, seconds) where the lines of the verdict cross, if they do inside the chart."""
-    if verdict is None or verdict.epochs is None or verdict.epochs > settings.epochs:
-        return None
-    extra_s = verdict.better.start_s - verdict.other.start_s
-    at = extra_s / (verdict.other.epoch_s - verdict.better.epoch_s)
-    return [at, verdict.better.after(at)] if at > 0 else None
-
-
-def lead_sentence(made: Sequence[Made], settings: CostSettings) -> str:
-    """Say first what matters: how much is cut and exchanged, whether it pays, and where the best one is weakest."""
-    best = min(made, key=lambda one: one.quality.comm_volume)
-    quality = best.quality
-    name = method_label(best.partition.method)
-    text = f"{name} cuts {quality.edge_cut_ratio * 100:.1f}% of the edges"
-    rest = [one for one in made if one is not best]
-    if rest:
-        others = ", ".join(
-            f"{method_in_sentence(one.partition.method)} {one.quality.edge_cut_ratio * 100:.1f}%" for one in rest
-        )
-        rows = " or ".join(format_count(one.quality.comm_volume) for one in rest)
-        text += f", {others}: a layer exchanges {format_count(quality.comm_volume)} rows instead of {rows}."
-    else:
-        text += f": a layer exchanges {format_count(quality.comm_volume)} rows."
-    verdict = judge([exchange_cost(one.quality, settings) for one in made], settings)
-    if verdict is not None:
-        text += f" {verdict.short}."
-    return f"{text} {_weakest(quality)}".strip()
-
-
-def _weakest(quality: PartitionQuality) -> str:
-    measures: Mapping[str, tuple[float, np.ndarray]] = {
-        "nodes": (quality.node_balance, quality.part_nodes),
-        "in-edges": (quality.edge_balance, quality.part_in_edges),
-        "training nodes": (quality.train_balance, quality.part_train_nodes),
-        "halo": (quality.halo_balance, quality.part_halo_nodes),
-    }
-    name, (value, counts) = max(measures.items(), key=lambda item: item[1][0])
-    if value < 1.1:
-        return ""
-    return f"Its weakest balance: {name}, {(value - 1) * 100:.0f}% above the mean in part {int(counts.argmax())}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from workbench.graph.layout import GraphLayout, kept_layout, lay_out, sketch_lay
 from workbench.partition import PARTITIONERS, Partition, partition
 from workbench.partition.quality import PartitionQuality
 from workbench.widgets.asks import Progress
+from workbench.widgets.partition_names import method_label
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -55,6 +57,7 @@ class Results:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._made: OrderedDict[Choice, Made] = OrderedDict()
+        self._matched: OrderedDict[Choice, tuple[Partition, Partition, Made]] = OrderedDict()
         self._layout: GraphLayout | None = None
         self._rough: GraphLayout | None = None
         self._laying_out = threading.Lock()
@@ -66,11 +69,15 @@ class Results:
     def forget(self) -> None:
         """Drop every partition, so that it is made and measured anew."""
         self._made.clear()
+        self._matched.clear()
 
     def made(self, choice: Choice, progress: Progress, fraction: float = 0.0) -> Made:
         """Return the partition of a choice; `fraction` is told while it is being made."""
         if choice not in self._made:
-            progress.report(fraction, f"{method_label(choice.method)}: dividing {self.graph.num_nodes:,} nodes")
+            what = (
+                f"{method_label(choice.method)}: dividing {self.graph.num_nodes:,} nodes into {choice.num_parts} parts"
+            )
+            progress.report(fraction, what)
             params: dict[str, Any] = {}
             if any(info.name == "rng_seed" for info in PARTITIONERS.entry(choice.method).params):
                 params["rng_seed"] = choice.rng_seed
@@ -81,13 +88,35 @@ class Results:
         self._made.move_to_end(choice)
         return self._made[choice]
 
-    def matched(self, choice: Choice, reference: Choice, progress: Progress) -> Made:
-        """Return a partition with the part numbers that overlap those of `reference` most."""
-        made, other = self.made(choice, progress), self.made(reference, progress)
-        if choice == reference:
+    def matched(self, choice: Choice, reference: Made | None, progress: Progress, fraction: float = 0.0) -> Made:
+        """Return a partition with the part numbers that overlap those of `reference` most; None keeps its own."""
+        made = self.made(choice, progress, fraction)
+        if reference is None:
             return made
-        matched = made.partition.matched_to(other.partition)
-        return Made(partition=matched, quality=matched.quality())
+        pair = (made.partition, reference.partition)
+        known = self._matched.pop(choice, None)
+        if known is None or known[0] is not pair[0] or known[1] is not pair[1]:
+            matched = made.partition.matched_to(reference.partition)
+            known = (*pair, Made(partition=matched, quality=matched.quality()))
+        self._matched[choice] = known
+        while len(self._matched) > MAX_KEPT:
+            self._matched.popitem(last=False)
+        return known[2]
+
+    def side_by_side(self, choices: Sequence[Choice], progress: Progress) -> tuple[Made, ...]:
+        """Return partitions whose part numbers follow one another.
+
+        The first choice with its number of parts follows the first with the number before; the others follow the
+        first with as many parts as they have.
+        """
+        first: dict[int, Made] = {}
+        shown: list[Made] = []
+        for index, choice in enumerate(choices):
+            progress.raise_if_cancelled()
+            reference = first.get(choice.num_parts) or (list(first.values())[-1] if first else None)
+            shown.append(self.matched(choice, reference, progress, index / len(choices)))
+            first.setdefault(choice.num_parts, shown[-1])
+        return tuple(shown)
 
     def layout(self, progress: Progress) -> GraphLayout:
         """Return where the nodes are drawn; any thread may ask."""
@@ -123,8 +152,10 @@ class Results:
         return parts[parts != assignment[node]]
 
 
-def roles(divided: Partition, part: int) -> np.ndarray:
-    """Return what every node is to one part: uint8 (n,), REST, INNER, BOUNDARY or HALO."""
+def roles(divided: Partition, part: int) -> np.ndarray | None:
+    """Return what every node is to one part: uint8 (n,), REST, INNER, BOUNDARY or HALO; None without that part."""
+    if part >= divided.num_parts:
+        return None
     members = divided.part(part)
     role = np.zeros(divided.graph.num_nodes, dtype=np.uint8)
     role[members.inner_nodes] = INNER
@@ -143,17 +174,3 @@ def nodes_inside(positions: np.ndarray, polygon: np.ndarray) -> np.ndarray:
         if y1 != y2:
             inside ^= ((y1 > y) != (y2 > y)) & (x < (x2 - x1) * (y - y1) / (y2 - y1) + x1)
     return near[inside].astype(np.int64)
-
-
-_ACRONYMS = {"metis", "ldg", "dbh", "hdrf", "bfs"}
-
-
-def method_label(method: str) -> str:
-    """Return the name of a method for people: ``metis`` is METIS, ``label_propagation`` Label propagation."""
-    return method.upper() if method in _ACRONYMS else method.replace("_", " ").capitalize()
-
-
-def method_in_sentence(method: str) -> str:
-    """Return the name of a method inside a sentence."""
-    label = method_label(method)
-    return label if label.isupper() else label.lower()

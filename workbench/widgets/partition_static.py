@@ -13,8 +13,10 @@ import numpy as np
 from workbench.core.units import format_count
 from workbench.widgets.figures import chip, figure, picture, svg_text, table, text_of
 from workbench.widgets.partition_cost import CostSettings
-from workbench.widgets.partition_pack import drawn_edges, figure_rows, lead_sentence, pack_costs, pack_facts
-from workbench.widgets.partition_results import Made, Results, method_in_sentence, method_label
+from workbench.widgets.partition_lead import lead_sentence, pack_costs
+from workbench.widgets.partition_names import compared_with, label_of, listed, name_of, part_counts
+from workbench.widgets.partition_pack import drawn_edges, pack_facts, pack_figures
+from workbench.widgets.partition_results import Made, Results
 from workbench.widgets.theme import PART_COLORS, part_color, viridis
 
 if TYPE_CHECKING:
@@ -32,11 +34,20 @@ def summary(graph: Graph, shown: Sequence[Made], settings: CostSettings, error: 
         return f"{head}\n{error}"
     if not shown:
         return f"{head}\nThe partitions are being computed."
-    lines = [head + f", {shown[0].partition.num_parts} parts", lead_sentence(shown, settings)]
+    lines = [f"{head}, {_parts(shown)}", lead_sentence(shown, settings)]
     for made in shown:
         figures = "; ".join(f"{one.label} {one.text}" for one in made.quality.figures())
-        lines.append(f"{method_label(made.partition.method)}: {figures}")
+        lines.append(f"{_label(made, shown)}: {figures}")
     return "\n".join(lines)
+
+
+def _parts(shown: Sequence[Made]) -> str:
+    """Return ``4 parts``, or ``2, 4 and 8 parts``."""
+    return f"{listed([str(count) for count in part_counts(shown)])} parts"
+
+
+def _label(made: Made, shown: Sequence[Made]) -> str:
+    return label_of(made.quality, len(part_counts(shown)) > 1)
 
 
 def static_page(graph: Graph, shown: Sequence[Made], settings: CostSettings, results: Results, error: str) -> str:
@@ -51,7 +62,7 @@ def static_page(graph: Graph, shown: Sequence[Made], settings: CostSettings, res
     )
     head = (
         f'<div class="pe-top"><h2>Partition explorer</h2><span>{text_of(graph.name)}, '
-        f"{shown[0].partition.num_parts} parts</span></div>"
+        f"{_parts(shown)}</span></div>"
         f'<p class="pe-lead">{text_of(lead_sentence(shown, settings))}</p><div class="pe-facts">{tiles}</div>'
     )
     columns = "".join(_column(graph, made, shown, settings, results) for made in shown)
@@ -60,11 +71,9 @@ def static_page(graph: Graph, shown: Sequence[Made], settings: CostSettings, res
 
 
 def _column(graph: Graph, made: Made, shown: Sequence[Made], settings: CostSettings, results: Results) -> str:
-    quality, name = made.quality, method_label(made.partition.method)
-    others = [other for other in shown if other is not made]
-    other = others[0] if others else None
-    rows = figure_rows(quality, other.quality if other else None, settings.width)
-    heads = ["Quality", name] + ([f"against {method_in_sentence(other.partition.method)}"] if other else [])
+    quality, name, other = made.quality, _label(made, shown), compared_with(made, shown)
+    rows = pack_figures(made, shown, settings.width)
+    heads = ["Quality", name] + ([f"against {name_of(other.quality, len(part_counts(shown)) > 1)}"] if other else [])
     cells = [
         [text_of(row["label"]), f"<b>{text_of(row['text'])}</b>"]
         + ([f'<span class="pe-{row["kind"]}">{text_of(row["verdict"])}</span>'] if other else [])
@@ -76,13 +85,13 @@ def _column(graph: Graph, made: Made, shown: Sequence[Made], settings: CostSetti
         f"<small>edges cut, {quality.edge_cut_ratio * 100:.1f}% of all</small></span></div>"
     )
     quality_table = table(heads, cells, label=f"Quality of {name}", num=(1, 2))
-    return f"<div>{head}{_map(graph, made, results)}{_matrix(made, shown)}{quality_table}</div>"
+    return f"<div>{head}{_map(graph, made, results, name)}{_matrix(made, shown)}{quality_table}</div>"
 
 
 def _costs(graph: Graph, shown: Sequence[Made], settings: CostSettings) -> str:
     costs = pack_costs(graph, shown, settings)
     rows = [[text_of(row[0]), *(f"<b>{text_of(cell)}</b>" for cell in row[1:])] for row in costs["rows"]]
-    verdict = f'<p class="pe-verdict">{text_of(costs["verdict"])}</p>' if costs["verdict"] else ""
+    verdict = "".join(f'<p class="pe-verdict">{text_of(words)}</p>' for words in costs["verdicts"] + costs["scaling"])
     body = table(["", *costs["labels"]], rows, label="What it costs", num=range(1, len(shown) + 1))
     return f'<div class="pe-cost"><h3>What it costs</h3><small>{text_of(costs["model"])}</small>{verdict}{body}</div>'
 
@@ -112,19 +121,19 @@ def _matrix(made: Made, shown: Sequence[Made]) -> str:
             words = "own" if i == j else format_count(rows)
             drawn.append(svg_text(*place, words, anchor="middle", cls="pe-cell", fill=ink))
     size = left + parts * side
-    label = f"Traffic matrix of {method_label(made.partition.method)}, rows read a layer"
+    label = f"Traffic matrix of {_label(made, shown)}, rows read a layer"
     head = "<h4>Traffic matrix, rows a layer; row: reader, column: owner</h4>"
     return f'<div class="pe-still-matrix">{head}{picture(size, size, label, "".join(drawn))}</div>'
 
 
-def _map(graph: Graph, made: Made, results: Results) -> str:
+def _map(graph: Graph, made: Made, results: Results, name: str) -> str:
     if not results.has_layout:
         return ""
     from workbench.widgets.asks import Progress
 
     placed = results.layout(Progress())
     image = _draw(graph, placed.positions, made.partition.assignment)
-    name, parts = method_label(made.partition.method), made.partition.num_parts
+    parts = made.partition.num_parts
     label = f"Map of {graph.name} by {name}: nodes coloured by part"
     key = " ".join(f'<span class="wb-name">{chip(part_color(i))}{i}</span>' for i in range(min(parts, 8)))
     source = f"data:image/png;base64,{base64.b64encode(image).decode()}"

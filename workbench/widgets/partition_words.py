@@ -59,7 +59,7 @@ def _class_of(graph: Graph, node: int) -> str:
 def _place(results: Results, made: Made, node: int, part: int | None) -> dict[str, Any]:
     owner = int(made.partition.assignment[node])
     readers = results.readers(node, made.partition.assignment)
-    if part is not None and owner != part:
+    if part is not None and owner != part and part < made.partition.num_parts:
         role = f"halo of part {part}" if part in readers else f"not read by part {part}"
     elif len(readers):
         role = f"read by {len(readers)} other part{'s' if len(readers) != 1 else ''}"

@@ -1,4 +1,4 @@
-// PartitionExplorer: methods side by side on linked maps, with traffic, balance, quality and cost.
+// PartitionExplorer: methods and numbers of parts side by side on linked maps, with traffic, balance, quality and cost.
 import { busyLine, debounce, errorBox } from "./lib/dom.js";
 import { CancelledError } from "./lib/connection.js";
 import { count } from "./lib/format.js";
@@ -17,6 +17,8 @@ import { readTheme, watchTheme } from "./partition/theme.js";
 import { trafficScale } from "./partition/traffic.js";
 import css from "./partition_explorer.css";
 
+const OWN = new Set(["edges", "node"]); // what is in view and under the pointer differs from view to view
+
 class Explorer {
   constructor({ root, connection, width }) {
     Object.assign(this, { root, connection, width, snapshot: null, costs: null, columns: [], views: [], dirty: true });
@@ -25,6 +27,7 @@ class Explorer {
     if (!this.renderer.available) this.state.draw = "quotient";
     this.zoom = new Zoom();
     this.stop = { partition: null, map: null };
+    this.own = { key: Math.random().toString(36).slice(2), end: new AbortController() }; // of what this view alone asks
     this.busy = { partition: busyLine(() => this.cancel()), map: busyLine(() => this.cancel()) };
     Object.assign(this, buildPage(root, this.busy));
     this.askNode = debounce((node) => this.explain(node), 80);
@@ -63,6 +66,7 @@ class Explorer {
   }
 
   async ask(question, args, line) {
+    if (OWN.has(question)) return this.connection.ask(question, args, { key: this.own.key, signal: this.own.end.signal });
     const stop = new AbortController();
     if (line) { this.stop[line] = stop; this.busy[line].show(0, line === "map" ? "waiting to lay out the graph" : "waiting"); }
     try {
@@ -87,11 +91,9 @@ class Explorer {
       const answer = await this.ask("partition", { methods, num_parts, rng_seed, again }, "partition");
       if (this.gone) return;
       this.trouble.replaceChildren();
-      this.columns = answer.columns;
-      this.costs = answer.costs;
-      this.state.part = selected_part !== null && selected_part < num_parts ? selected_part : null;
-      this.state.roles = null;
-      this.state.bundles = null;
+      ({ columns: this.columns, costs: this.costs } = answer);
+      const part = selected_part !== null && selected_part < Math.max(...num_parts) ? selected_part : null;
+      Object.assign(this.state, { part, roles: null, bundles: null });
       this.layout();
       this.mapping.askEdges();
       if (this.state.part !== null) await this.askRoles(this.state.part);
@@ -156,8 +158,6 @@ class Explorer {
     } catch (error) { this.fail(error); }
   }
 
-  // -- what the pointer and the keys do --------------------------------------------------------------------------
-
   hover(node) {
     if (node === this.state.hover) return;
     this.state.hover = node;
@@ -196,7 +196,7 @@ class Explorer {
 
   drawSelection() {
     const canSelect = this.state.draw === "nodes";
-    const numParts = this.columns[0]?.num_parts ?? this.snapshot.settings.num_parts;
+    const numParts = Math.max(...(this.columns.length ? this.columns.map((column) => column.num_parts) : this.snapshot.settings.num_parts));
     this.selection.replaceChildren(selectionRow({ numParts, part: this.state.part, look: this.state, canSelect, on: {
       part: (part) => this.askRoles(part),
       cut: (shown) => { this.state.showCut = shown; this.drawMaps(); },
@@ -221,8 +221,8 @@ class Explorer {
   layout() {
     const shared = this.shared();
     this.views = this.columns.map((column, i) => new ColumnView(i, column, shared, (part) => this.askRoles(part)));
-    this.grid.style.setProperty("--pe-columns", Math.min(this.views.length, 2));
-    this.grid.replaceChildren(...this.views.map((view) => view.head), ...this.views.map((view) => view.details));
+    this.grid.replaceChildren(...this.views.map((view) => view.head));
+    this.below.replaceChildren(...this.views.map((view) => view.details));
     this.renderer.dropLayers(new Set(this.views.keys()));
     this.state.hover = -1;
     this.drawSelection();
@@ -239,7 +239,7 @@ class Explorer {
     const none = (this.noRoles = this.noRoles?.length === map.positions.length / 2 ? this.noRoles : new Uint8Array(map.positions.length / 2));
     if (!this.columns.length) this.mapping.showUndivided();
     this.columns.forEach((column, i) => {
-      const shown = roles ? part : null;
+      const shown = roles?.[i] ? part : null;
       this.renderer.setLayer(i, { tints: tintsOf(by, column, map), roles: roles?.[i] ?? none, ...orderedEdges(this.state.closer ?? map.edges, column.assignment, shown) });
     });
   }
@@ -257,18 +257,18 @@ class Explorer {
   }
 
   drawCost() {
-    if (!this.costs) return;
-    this.lead.textContent = this.costs.lead;
-    this.cost.draw(this.costs, this.width);
+    if (this.costs) { this.lead.textContent = this.costs.lead; this.cost.draw(this.costs, this.width); }
   }
 
   drawAll() { this.drawMaps(); this.drawDetails(); this.drawCost(); }
 
   resize(width) {
     this.width = width;
-    const { perRow, room } = columnRoom(width, this.views.length);
-    this.grid.style.setProperty("--pe-columns", perRow);
-    this.views.forEach((view) => view.resize(room));
+    if (!this.views.length) return;
+    const { maps, details, mapRoom, detailRoom } = columnRoom(width, this.columns);
+    this.grid.style.setProperty("--pe-columns", maps);
+    this.below.style.setProperty("--pe-columns", details);
+    this.views.forEach((view) => view.resize(mapRoom, detailRoom));
   }
 
   setStatus(text, kind = "") { this.status.textContent = text; this.status.className = `pe-status ${kind}`; }
@@ -281,7 +281,7 @@ class Explorer {
     this.root.dataset.edges = edgesShown(this.state);
   }
 
-  destroy() { this.gone = true; this.unwatch(); this.renderer.destroy(); }
+  destroy() { this.gone = true; this.own.end.abort(); this.unwatch(); this.renderer.destroy(); }
 }
 
 export default defineWidget({

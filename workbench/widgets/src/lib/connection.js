@@ -76,20 +76,20 @@ class Connection {
   }
 
   /**
-   * Ask the kernel. A newer ask of the same question replaces this one, whose promise is then rejected with
+   * Ask the kernel. A newer ask of the same question and key replaces this one, whose promise is then rejected with
    * CancelledError. `onProgress(fraction, text)` hears how far it is; `signal` (AbortSignal) cancels it.
    */
-  ask(question, args = {}, { onProgress, signal } = {}) {
+  ask(question, args = {}, { onProgress, signal, key = "" } = {}) {
     for (const [id, other] of this.pending) {
-      if (other.question === question) this.#settle(id, "reject", new CancelledError("a newer question came"));
+      if (other.question === question && other.key === key) this.#settle(id, "reject", new CancelledError("a newer question came"));
     }
     const id = `${this.client}:${++this.count}`;
-    const promise = this.#wait(id, { question, onProgress });
+    const promise = this.#wait(id, { question, key, onProgress });
     signal?.addEventListener("abort", () => {
       if (this.pending.has(id)) this.send({ k: "cancel", id });
       this.#settle(id, "reject", new CancelledError("cancelled"));
     });
-    if (!this.send({ k: "ask", id, question, arguments: args })) {
+    if (!this.send({ k: "ask", id, question, arguments: args, key })) {
       this.#settle(id, "reject", new Error("The kernel is gone: run the cell again."));
     }
     this.#nudge(id);

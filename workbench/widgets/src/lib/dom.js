@@ -46,15 +46,16 @@ export function select(label, options, value, onChange) {
   return node;
 }
 
-/** A number field that tells only values inside its range; Enter or leaving the field counts as a change. */
-export function numberField(label, value, { min, max, step = 1, onChange, width = "72px" } = {}) {
+/** A number field that tells only values inside its range (`loose`: any number); Enter or leaving the field is a change. */
+export function numberField(label, value, { min, max, step = 1, onChange, width = "72px", loose = false } = {}) {
   const node = el("input", { type: "number", "aria-label": label, value, min, max, step, style: { width } });
   let last = Number(value);
   const commit = () => {
     const number = Number(node.value);
-    const valid = node.value !== "" && Number.isFinite(number) && node.checkValidity();
+    const known = node.value !== "" && Number.isFinite(number);
+    const valid = known && node.checkValidity();
     node.setAttribute("aria-invalid", String(!valid));
-    if (!valid || number === last) return;
+    if (!(loose ? known : valid) || number === last) return;
     last = number;
     onChange?.(number);
   };

@@ -1,4 +1,4 @@
-// One method: its map with a sentence, and below its traffic, balance and quality.
+// One partition: its map with a sentence, and below its traffic, balance and quality.
 import { el, table } from "../lib/dom.js";
 import { bytes, count, percent } from "../lib/format.js";
 import { balanceBars } from "./balance.js";
@@ -22,17 +22,22 @@ export class ColumnView {
     this.details = el("div", { class: "pe-details", "aria-label": `Figures of ${column.label}`, role: "group" });
   }
 
-  resize(width) {
-    this.width = width;
-    this.map.resize(width - 2);
+  /** `room`: of the map; `details`: of the figures below. */
+  resize(room, details) {
+    this.room = room;
+    this.width = details;
+    this.map.resize(room - 2);
   }
+
+  /** The selected part, where this partition has it. */
+  #own(part) { return part !== null && part < this.column.num_parts ? part : null; }
 
   drawMap(state, { symmetric, available }) {
     const nodes = state.draw === "nodes" && available;
     this.map.node.hidden = !nodes;
     this.quotient.hidden = nodes;
     if (nodes) { this.map.draw(); return; }
-    const drawing = quotient({ column: this.column, width: this.width - 2, height: Math.round(this.width * ASPECT), part: state.part, symmetric, onPick: this.onPick });
+    const drawing = quotient({ column: this.column, width: this.room - 2, height: Math.round(this.room * ASPECT), part: this.#own(state.part), symmetric, onPick: this.onPick });
     const why = available ? [] : [el("p", { class: "sec" }, "This browser has no WebGL2, so the nodes are not drawn: here is the quotient graph. The figures below are complete.")];
     this.quotient.replaceChildren(drawing, ...why);
   }
@@ -56,9 +61,11 @@ export class ColumnView {
   #sentence(part, rowBytes) {
     const { column } = this;
     if (part === null) return ["Select a part to see its boundary and its halo."];
+    if (this.#own(part) === null) return [`There is no part ${part} here: the ${column.num_parts} parts are 0 to ${column.num_parts - 1}.`];
     const reads = column.traffic ? Array.from({ length: column.num_parts }, (_, j) => j).filter((j) => j !== part && column.traffic[part * column.num_parts + j]).length : null;
     const rows = column.halo[part];
-    const from = reads === null ? "" : ` of ${reads === column.num_parts - 1 ? "the " : ""}${reads} other part${reads === 1 ? "" : "s"}`;
+    const all = reads === column.num_parts - 1 ? "the " : "";
+    const from = reads === null ? "" : reads === 1 ? ` of ${all || "1 "}other part` : ` of ${all}${reads} other parts`;
     return [el("b", {}, `Part ${part}`), ` owns ${count(column.nodes[part])} nodes; ${count(column.boundary[part])} of them are read by other parts. It reads `,
       el("b", {}, `${count(rows)} halo nodes`), `${from}: ${bytes(rows * rowBytes)} a layer.`];
   }

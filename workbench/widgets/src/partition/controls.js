@@ -1,18 +1,34 @@
-// The rows of controls: methods, parts, seed, colour, width, drawing; and the selected part with the tools of the map.
+// The rows of controls: methods, numbers of parts, seed, colour, width, drawing; and the selected part with the tools of the map.
 import { button, chip, el, labelled, numberField, segmented, select } from "../lib/dom.js";
 import { partColor } from "../lib/color.js";
 
 const MAX_BUTTONS = 12;
+const OFFERED = [2, 4, 8, 16, 32, 64, 128];
+const ORDINALS = ["first", "second", "third", "fourth"];
 
 /** Methods side by side: a button each to remove it, a list to add another. */
-export function methodChips({ available, methods, max, onChange }) {
+export function methodChips({ available, methods, canAdd, onChange }) {
   const label = (key) => available.find((one) => one.key === key)?.label ?? key;
   const box = el("div", { class: "pe-chips", role: "group", "aria-label": "Methods side by side" });
   for (const key of methods) {
     box.append(button(`${label(key)} ×`, { label: `Remove ${label(key)}`, hint: available.find((one) => one.key === key)?.summary, disabled: methods.length === 1, onClick: () => onChange(methods.filter((other) => other !== key)) }));
   }
   const rest = available.filter(({ key }) => !methods.includes(key));
-  if (rest.length && methods.length < max) box.append(select("Add a method", [["", "Add…"], ...rest.map((one) => [one.key, one.label])], "", (key) => key && onChange([...methods, key])));
+  if (rest.length && canAdd) box.append(select("Add a method", [["", "Add…"], ...rest.map((one) => [one.key, one.label])], "", (key) => key && onChange([...methods, key])));
+  return box;
+}
+
+/** Numbers of parts side by side: a field each, with a button to remove it; a list to compare another. */
+export function partCounts({ counts, max, canAdd, onChange }) {
+  const box = el("div", { class: "pe-chips", role: "group", "aria-label": "Numbers of parts side by side" });
+  counts.forEach((count, i) => {
+    const change = (number) => onChange(counts.map((other, j) => (j === i ? number : other)));
+    // Any number is asked for: the kernel says what is wrong with one that cannot be.
+    box.append(numberField(i ? `Number of parts, ${ORDINALS[i]}` : "Number of parts", count, { min: 2, max, width: "48px", onChange: change, loose: true }));
+    if (counts.length > 1) box.append(button("×", { label: `Remove ${count} parts`, kind: "quiet", onClick: () => onChange(counts.filter((_, j) => j !== i)) }));
+  });
+  const rest = OFFERED.filter((count) => count <= max && !counts.includes(count));
+  if (rest.length && canAdd) box.append(select("Compare another number of parts", [["", "Add…"], ...rest.map((count) => [String(count), String(count)])], "", (count) => count && onChange([...counts, Number(count)])));
   return box;
 }
 
@@ -20,10 +36,11 @@ const field = (text, control) => el("div", { class: "wb-field wb-stacked" }, el(
 
 export function settingsRow({ snapshot, look, on }) {
   const { settings, choices, available, facts, cost } = snapshot;
+  const { methods, num_parts: counts } = settings;
   const colours = [["part", "part"], ...(facts.has_classes ? [["class", "class"]] : []), ...(facts.has_train ? [["train", "training node"]] : [])];
   return el("div", { class: "pe-controls" },
-    field("Methods side by side", methodChips({ available, methods: settings.methods, max: choices.max_methods, onChange: (methods) => on.settings({ methods }) })),
-    labelled("Parts", numberField("Number of parts", settings.num_parts, { min: 2, max: choices.max_parts, width: "60px", onChange: (num_parts) => on.settings({ num_parts }) }), { stacked: true }),
+    field("Methods side by side", methodChips({ available, methods, canAdd: methods.length < choices.max_methods && (methods.length + 1) * counts.length <= choices.max_columns, onChange: (next) => on.settings({ methods: next }) })),
+    field("Parts", partCounts({ counts, max: choices.max_parts, canAdd: counts.length < choices.max_counts && methods.length * (counts.length + 1) <= choices.max_columns, onChange: (num_parts) => on.settings({ num_parts }) })),
     labelled("Seed", numberField("Random seed", settings.rng_seed, { min: 0, max: 2147483647, width: "60px", onChange: (rng_seed) => on.settings({ rng_seed }) }), { stacked: true }),
     labelled("Colour nodes by", select("Colour nodes by", colours, look.by, on.by), { stacked: true }),
     labelled("Width, float32", select("Exchanged width", choices.widths.map((width) => [String(width), String(width)]), String(cost.width), (width) => on.cost({ width: Number(width) })), { stacked: true, hint: "numbers in a row that is exchanged, 4 bytes each" }),

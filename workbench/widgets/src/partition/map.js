@@ -68,7 +68,7 @@ export class MapView {
     if (!this.width || !state.map) return;
     const theme = this.shared.theme();
     const num = state.map.positions.length / 2;
-    const selected = state.part !== null && Boolean(state.roles);
+    const selected = state.part !== null && Boolean(state.roles?.[this.key]); // a partition may have no such part
     const look = {
       view: zoom, palette: theme.palette, ink: theme.ink, dim: selected ? 0.42 : 1,
       radius: nodeRadius(num, zoom.scale) * this.ratio * Math.min(1.1, Math.max(0.75, this.width / 452)),

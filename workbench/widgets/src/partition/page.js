@@ -13,12 +13,13 @@ export function buildPage(root, busy) {
     selection: el("div"),
     key: el("div"),
     trouble: el("div", { class: "pe-trouble" }),
-    grid: el("div", { class: "pe-columns" }),
+    grid: el("div", { class: "pe-columns pe-maps" }),
+    below: el("div", { class: "pe-columns pe-below" }),
     costPlace: el("div"),
     foot: el("p", { class: "pe-foot" }),
   };
   root.append(el("header", {}, el("div", { class: "pe-top" }, el("h2", {}, "Partition explorer"), at.title, at.status), at.lead, at.facts),
-    at.controls, busy.partition.node, busy.map.node, at.trouble, at.selection, at.key, at.grid, at.costPlace, at.foot);
+    at.controls, busy.partition.node, busy.map.node, at.trouble, at.selection, at.key, at.grid, at.below, at.costPlace, at.foot);
   return at;
 }
 
@@ -30,7 +31,6 @@ export function tipLines(facts, { part, role }) {
   return [title, facts.class || null, `${facts.degree}, part ${part}`, role].filter(Boolean);
 }
 
-/** How many columns stand side by side on a page of that width. */
 /** What the status says of a map whose partitions are not there yet. */
 export const waitingText = (map) => `${map.is_sketch ? "Sketch of the graph; the partitions and the layout" : "Layout done; the partitions"} are being computed`;
 
@@ -41,14 +41,27 @@ export function edgesShown({ map, closer, bundles }) {
   return bundles ? "bundles" : "none";
 }
 
-/** How many columns stand in a row of this width, and how wide each is. */
-export function columnRoom(width, numColumns) {
-  const perRow = columnsAbreast(width, numColumns);
-  const room = perRow ? Math.floor((width - (perRow - 1) * 24) / perRow) : width;
-  return { perRow: perRow || 1, room: Math.min(room, 760) };
+const GAP = 24;
+const WIDEST = 760;
+const NARROWEST_MAP = 280;
+
+/** How many maps and how many columns of figures stand in a row of this width, and how wide each is. */
+export function columnRoom(width, columns) {
+  const numMethods = new Set(columns.map(({ method }) => method)).size;
+  const room = (perRow) => Math.min(WIDEST, Math.floor((width - (perRow - 1) * GAP) / perRow));
+  const mapsMost = width < 720 ? 1 : columns.length > 2 ? Math.floor((width + GAP) / (NARROWEST_MAP + GAP)) : 2;
+  const maps = abreast(columns.length, numMethods, mapsMost);
+  const details = abreast(columns.length, numMethods, width < 720 ? 1 : width >= 1320 ? 3 : 2);
+  return { maps, details, mapRoom: room(maps), detailRoom: room(details) };
 }
 
-const columnsAbreast = (width, numColumns) => (width < 720 ? 1 : Math.min(numColumns, width >= 1320 && numColumns > 2 ? 3 : 2));
+/** At most `most` of `num` columns in a row, rows equally long; the methods of one number of parts stay together. */
+function abreast(num, numMethods, most) {
+  const unit = numMethods <= most ? numMethods : 1;
+  const units = num / unit;
+  const rows = Math.ceil(units / Math.max(1, Math.floor(most / unit)));
+  return unit * Math.ceil(units / rows);
+}
 
 export function doneText(numColumns, map) {
   const many = `${numColumns} partition${numColumns === 1 ? "" : "s"}`;
@@ -73,6 +86,6 @@ export function footText(facts, state, columns) {
     : `All ${count(facts.num_nodes)} nodes and ${count(map.num_pairs)} edges are drawn. `;
   const matched = columns.length > 1 ? "Part numbers of the other maps follow the first by overlap; all maps share layout, zoom, selection and hover. " : "";
   const repaired = columns.filter((column) => column.repaired.length).map((column) => `${column.label} left parts ${column.repaired.join(", ")} empty: they were given a node each. `).join("");
-  const colours = columns[0].num_parts > 8 ? "Colours come again after 8 parts. " : "";
+  const colours = columns.some((column) => column.num_parts > 8) ? "Colours come again after 8 parts. " : "";
   return `${drawn}${matched}${repaired}${colours}Times to partition were measured once, on this machine, child process included.`;
 }

@@ -1,5 +1,6 @@
 // Questions that all views of one widget ask alike: the second view of the same page shares the answer of the first.
-// (A connection lets the newest ask of a question win, so two views that asked apart would cancel each other.)
+// (A connection lets the newest ask of a question win, so two views that asked apart would cancel each other. What views
+// ask in different words, such as the edges of what each has in view, they ask by a key of their own.)
 
 const ENTRIES = new WeakMap(); // connection -> question -> the newest ask
 

@@ -72,7 +72,7 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
     else box.append(text(middle, y + side / 2 - 3, fitted(rows, side - gap - 6), { anchor: "middle", cls: "pe-cell pe-strong", fill: rgb ? inkOn(rgb) : null }), text(middle, y + side / 2 + 12, fittedBytes(rows * rowBytes, side - gap - 4), { anchor: "middle", cls: "pe-cell pe-fine", fill: rgb ? inkOn(rgb) : null }));
     return box;
   }
-  if (part !== null) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
+  if (part !== null && part < parts) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
   node.append(...legend(scale, left, top + side * parts + 8, side * parts - 2));
   return el("div", {}, heading, node);
 }
