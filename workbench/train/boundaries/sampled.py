@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _BOUNDARY = 0xB05  # sets the stream of draws apart
 
 
+def salt_of(rng_seed: int, step: int, part: int) -> int:
+    """Return the salt of what a part draws in a step."""
+    return key64(_BOUNDARY, rng_seed, step, part)
+
+
 def drawn(rate: float, salt: int, node_ids: Tensor) -> Tensor:
     """Return (n,) bool: whether each node is drawn, with probability `rate`, by the salt and its global id alone."""
     words = node_keys(salt, node_ids)
@@ -46,21 +51,21 @@ class SampledRows:
         node_ids = torch.from_numpy(np.array(part.node_ids)).to(device)
         self._halo_ids = node_ids[part.num_inner :]
         self._sent_ids = torch.split(node_ids[exchange.send_nodes], exchange.send_sizes)
-        self._choice = self._chosen(1)
+        self.choice = self._chosen(1)
 
     def begin(self, step: int, module: nn.Module) -> None:
         """Draw for the forward and the backward of a global step."""
-        self._choice = self._chosen(step)
+        self.choice = self._chosen(step)
 
     def with_halo(self, call: Call, x: Tensor) -> Tensor:
         """Return (num_local, ...): own rows, then those of the halo, drawn ones over the rate and zeros."""
         if self._exchange.transport.world_size == 1:
             return x
-        rows: Tensor = _WithSampledHalo.apply(x, self._exchange, self._choice)  # type: ignore[no-untyped-call]
+        rows: Tensor = _WithSampledHalo.apply(x, self._exchange, self.choice)  # type: ignore[no-untyped-call]
         return rows
 
     def _chosen(self, step: int) -> Choice:
-        salts = [key64(_BOUNDARY, self._rng_seed, step, part) for part in range(len(self._sent_ids))]
+        salts = [salt_of(self._rng_seed, step, part) for part in range(len(self._sent_ids))]
         is_read = drawn(self._rate, salts[self._part], self._halo_ids)
         is_sent = [drawn(self._rate, salt, ids) for salt, ids in zip(salts, self._sent_ids, strict=True)]
         return Choice(self._exchange, self._rate, is_read, is_sent)
