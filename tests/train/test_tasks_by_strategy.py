@@ -23,6 +23,7 @@ CASES: dict[str, dict[str, Any]] = {
     "mini_batch": {"fanouts": (3, 2), "batch_size": 9, "trainers": 2},
     "cluster_batch": {"num_clusters": 6, "clusters_per_batch": 2, "partitioner": "hash", "trainers": 2},
     "historical": {"num_clusters": 6, "clusters_per_batch": 2, "partitioner": "hash", "trainers": 2},
+    "feature_parallel": {"trainers": 2},
     "sampled_boundary": {"partition": "hash", "boundary_rate": 0.5, "trainers": 2},
     "stale_halo": {"partition": "hash", "trainers": 2},
     "partitioned_mini_batch": {"partition": "hash", "fanouts": (3, 2), "batch_size": 9, "trainers": 2},

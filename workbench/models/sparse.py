@@ -104,6 +104,11 @@ class SparsePropagate:
     def __init__(self, layer: MessagePassing, structures: Structures, folded: FoldedLinear | None) -> None:
         self._layer, self._structures, self._folded = layer, structures, folded
 
+    @property
+    def maps_columns(self) -> bool:
+        """Whether a linear map is applied here, so that a column of the result depends on others of the input."""
+        return self._folded is not None
+
     def __call__(self, edge_index: Tensor, size: Any = None, **kwargs: Any) -> Tensor:
         layer = self._layer
         for hook in layer._propagate_forward_pre_hooks.values():

@@ -27,10 +27,15 @@ class KeyedRows:
     num_inner : int
     edge_index : Tensor
         (2, e) the rank's edges, in local ids.
+    edge_nodes : Tensor, optional
+        Global ids by the ids that edges name, where those are not the positions of `node_ids`.
     """
 
-    def __init__(self, node_ids: Tensor, num_inner: int, edge_index: Tensor) -> None:
+    def __init__(
+        self, node_ids: Tensor, num_inner: int, edge_index: Tensor, edge_nodes: Tensor | None = None
+    ) -> None:
         self._node_ids, self._num_inner, self._edge_index = node_ids, num_inner, edge_index
+        self._edge_nodes = node_ids if edge_nodes is None else edge_nodes
 
     def find(self, x: Tensor, watched: Tensor | None, salt: int) -> tuple[int, Tensor]:
         """Return the dimension along which a tensor's rows lie, and their keys; `watched`: edges at work, if any."""
@@ -50,7 +55,7 @@ class KeyedRows:
         )
 
     def _edges(self, edge_index: Tensor, salt: int) -> Tensor:
-        return edge_keys(salt, self._node_ids[edge_index[0]], self._node_ids[edge_index[1]])
+        return edge_keys(salt, self._edge_nodes[edge_index[0]], self._edge_nodes[edge_index[1]])
 
 
 class KeyedDropout(TorchFunctionMode):

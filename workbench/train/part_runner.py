@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn.norm import BatchNorm
 
@@ -74,7 +76,7 @@ class PartRunner:
         watch = MessageWatch()
         boundary = Halo(self.exchange, self._data, kinds, watch, rows)
         keyed = nullcontext() if dropout_key is None else KeyedDropout(self._rows, dropout_key, watch)
-        with attached(module, boundary), watch.on(module), _no_way_around(module), keyed:
+        with attached(module, boundary), watch.on(module), no_way_around(module), keyed:
             outputs = call_model(module, self._data.inputs)
         if not isinstance(outputs, Tensor) or len(outputs) != self.part.num_inner:
             got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else type(outputs).__name__
@@ -84,13 +86,33 @@ class PartRunner:
         return outputs
 
 
+class OwnRows(Protocol):
+    """Whose rows a rank computes."""
+
+    @property
+    def inner_nodes(self) -> NDArray[np.int64]:
+        """Return (num_inner,) global ids of the own nodes."""
+        ...
+
+
+class RowRunner(Protocol):
+    """Runs a model on the own nodes of a rank, together with the other ranks."""
+
+    @property
+    def part(self) -> OwnRows: ...
+
+    def forward(self, module: nn.Module, kinds: Kinds = ...) -> Tensor:
+        """Return (num_inner, out_channels) the outputs of the own nodes."""
+        ...
+
+
 class PartInference:
-    """Exact inference over a partitioned graph: each rank computes its own nodes, and all hold every result.
+    """Exact inference over a divided graph: each rank computes its own nodes, and all hold every result.
 
     All ranks make it together.
     """
 
-    def __init__(self, runner: PartRunner, transport: Transport) -> None:
+    def __init__(self, runner: RowRunner, transport: Transport) -> None:
         self._runner, self._transport = runner, transport
         own = torch.from_numpy(runner.part.inner_nodes.copy())
         counts = torch.zeros(transport.world_size, dtype=torch.int64)
@@ -109,7 +131,7 @@ class PartInference:
 
 
 @contextmanager
-def _no_way_around(module: nn.Module) -> Iterator[None]:
+def no_way_around(module: nn.Module) -> Iterator[None]:
     """Let PyG's BatchNorms take no short cut for a single row: a rank with one would leave the others waiting."""
     norms = [layer for layer in module.modules() if isinstance(layer, BatchNorm) and layer.allow_single_element]
     for layer in norms:

@@ -29,6 +29,8 @@ BYTE_KINDS = (
     "halo_forward",
     "halo_backward",
     "halo_statistics",
+    "transpose_forward",
+    "transpose_backward",
     "batch_norm",
     "broadcast",
     "all_gather",

@@ -25,6 +25,8 @@ _KINDS = {
         "Halo exchange, degrees",
         "Degrees of other ranks' nodes, fetched once for layers that read them",
     ),
+    "transpose_forward": ("Rows and columns, forward", "Rows sent as columns before a propagation, and back after it"),
+    "transpose_backward": ("Rows and columns, backward", "Gradients of those, on the same ways back"),
     "batch_norm": ("Batch statistics", "Sums over ranks for BatchNorm: the size of the buffers, each rank"),
     "all_reduce": (
         "All-reduce, gradients",
