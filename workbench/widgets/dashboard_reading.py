@@ -10,8 +10,43 @@ from typing import Any
 
 from workbench.core.errors import Findings
 from workbench.core.events import Event
+from workbench.dashboard.panels.progress import ENDED, STATUS
 from workbench.dashboard.replay import EventsAfter, in_pieces
 from workbench.runtime.event_file import EventFile
+from workbench.runtime.run_folder import RunFolder
+
+
+class LoggedRun:
+    """A run as its folder tells it: read a piece at a time, so that a log of any length is shown at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.id = folder, folder.resolve().name
+        self._file = EventFile(folder / "events.log")
+
+    @property
+    def status(self) -> str:
+        """Return how it ended; a run that told no end counts as failed, as its scheduler is not asked."""
+        last = self._file.last()
+        status = "pending" if last is None else STATUS.get(last.kind, "failed")
+        return status if status in ENDED else "failed"
+
+    @property
+    def events(self) -> list[Event]:
+        """Return every event, in order."""
+        return [event for piece in self._file.after(0) for event in piece]
+
+    def subscribe(self, callback: Callable[[list[Event]], None], *, replay: bool = False) -> Callable[[], None]:
+        """Bring what the log holds; nothing comes after it."""
+        if replay:
+            for piece in self._file.after(0):
+                callback(piece)
+        return lambda: None
+
+    def control(self, kind: Any, *, force: bool = False) -> None:
+        """Refuse: a folder takes no commands."""
+        findings = Findings(f"run {self.id}")
+        findings.add("control", "a run at work", "its folder", "wb.attach(run_id) reaches a run that is at work")
+        findings.raise_if_any()
 
 
 def run_of(run: Any) -> Any:
@@ -24,17 +59,14 @@ def run_of(run: Any) -> Any:
     """
     if not isinstance(run, (str, Path)):
         return run
-    from workbench.runtime.run import Run
-    from workbench.runtime.run_folder import RunFolder
-
     folder = Path(run)
-    if (folder / "config.json").is_file():
-        return Run(RunFolder(path=folder))
+    if (folder / "events.log").is_file():
+        return LoggedRun(folder)
     if isinstance(run, Path) or "/" in run:
         findings = Findings("replay")
-        findings.add("run", "the folder of a run, with config.json in it", repr(str(run)), "see wb.runs() for ids")
+        findings.add("run", "the folder of a run, with events.log in it", repr(str(run)), "see wb.runs() for ids")
         findings.raise_if_any()
-    return Run(RunFolder.find(str(run)))
+    return LoggedRun(RunFolder.find(str(run)).path)
 
 
 def _log_of(run: Any) -> EventFile | None:

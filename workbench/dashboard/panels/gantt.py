@@ -44,7 +44,7 @@ class GanttState:
     failed: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))  # rank -> time of its failure
     last_step: int = 0
     between: tuple[Work, ...] = ()  # of each rank, the last evaluation and checkpoint, told with the step after them
-    phases: phases.PhasesState = field(default_factory=phases.PhasesState)
+    phases: phases.PhasesState = phases.INITIAL
     outdated: bool = False  # a new gang has started and not finished a step: this is what was before
 
 

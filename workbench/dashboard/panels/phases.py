@@ -103,8 +103,24 @@ def waiting_words(state: PhasesState) -> str:
 KINDS = frozenset({"gang_starting", "rank_ready", "batch_sampled", STEP_COMPLETED})
 
 
+INITIAL = PhasesState()
+_last: tuple[PhasesState, Event | None, PhasesState] = (INITIAL, None, INITIAL)
+
+
 def reduce_phases(state: PhasesState, event: Event) -> PhasesState:
-    """Fold an event of ``KINDS`` in."""
+    """Fold an event of ``KINDS`` in.
+
+    Three panels of a dashboard do the same with each event: it is done once where state and event are the same objects.
+    """
+    global _last
+    before, seen, result = _last
+    if seen is not event or before is not state:
+        result = _reduce(state, event)
+        _last = state, event, result
+    return result
+
+
+def _reduce(state: PhasesState, event: Event) -> PhasesState:
     match event.kind:
         case "gang_starting":
             return dataclasses.replace(state, outdated=True)
@@ -152,7 +168,7 @@ class PhasesPanel(Panel[PhasesState]):
     kinds: ClassVar[frozenset[str]] = KINDS
 
     def initial(self) -> PhasesState:
-        return PhasesState()
+        return INITIAL
 
     def reduce(self, state: PhasesState, event: Event) -> PhasesState:
         return reduce_phases(state, event)

@@ -29,7 +29,7 @@ HAPPENED = ("What happened", "Where and why", "What to do")
 class VerdictState:
     status: str = "pending"
     config: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    phases: phases.PhasesState = field(default_factory=phases.PhasesState)
+    phases: phases.PhasesState = phases.INITIAL
     edges: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     workers: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     memory: Mapping[int, tuple[int, int | None]] = field(default_factory=lambda: MappingProxyType({}))
