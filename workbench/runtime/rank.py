@@ -23,6 +23,7 @@ _TALKERS = (
     "workbench.runtime.rank_context",
     "workbench.runtime.sampler_crew",
     "workbench.train.transport",
+    "workbench.train.server_link",
 )
 _CALLERS = ("workbench.runtime.", "workbench.magics")  # of what a person wrote
 PEER_SIGNS = (
@@ -35,6 +36,7 @@ PEER_SIGNS = (
     "Connection refused",
     "wait timeout",
     "Application timeout",
+    "The parameter server",
 )
 
 
