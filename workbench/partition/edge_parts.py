@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.core.errors import Findings
 from workbench.core.units import format_seconds
+from workbench.partition.owners import owners_in_range, part_in_range
 from workbench.partition.replicas import nodes_of_part
 from workbench.partition.saved import open_array, save_array
 
@@ -68,9 +69,8 @@ class EdgePartition:
     peak_memory_bytes: int = 0
 
     def __post_init__(self) -> None:
-        view = self.edge_assignment.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "edge_assignment", view)
+        owners = owners_in_range(self.edge_assignment, self.graph.num_edges, self.num_parts, "EdgePartition", "edge")
+        object.__setattr__(self, "edge_assignment", owners)
 
     @property
     def empty_parts(self) -> tuple[int, ...]:
@@ -80,10 +80,7 @@ class EdgePartition:
 
     def part(self, part: int) -> EdgePart:
         """Return the edges and nodes of one part; O(n + m)."""
-        if not 0 <= part < self.num_parts:
-            findings = Findings("EdgePartition.part")
-            findings.add("part", f"0 to {self.num_parts - 1}", part, "pass a part of this partition")
-            findings.raise_if_any()
+        part = part_in_range(part, self.num_parts, "EdgePartition.part")
         edge_ids = np.flatnonzero(self.edge_assignment == part).astype(np.int64)
         return EdgePart(id=part, edge_ids=edge_ids, node_ids=nodes_of_part(self.graph, self.edge_assignment, part))
 
@@ -108,7 +105,7 @@ class EdgePartition:
     @classmethod
     def open(cls, folder: str | Path, graph: Graph) -> Self:
         """Open a saved partition of `graph`; another graph, or a torn or altered file, is refused."""
-        owners, record = open_array(folder, "edge_assignment", graph)
+        owners, record = open_array(folder, "edge_assignment", graph, cls)
         return cls(graph=graph, edge_assignment=owners, **record)
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -32,9 +32,12 @@ def balance(counts: np.ndarray) -> float:
     return float(counts.max() * len(counts) / total) if total else 1.0
 
 
-def layer_bytes(traffic: np.ndarray | None, num_parts: int, widths: Sequence[int], bytes_per_value: int) -> np.ndarray:
+def layer_bytes(
+    traffic: np.ndarray | None, num_parts: int, widths: Sequence[int] | int, bytes_per_value: int
+) -> np.ndarray:
     """Return ``traffic`` (rows between parts) in bytes for each width: int64 (layers, p, p)."""
     findings = Findings("traffic_bytes")
+    widths = (widths,) if isinstance(widths, int) else widths
     if traffic is None:
         findings.add("num_parts", "at most 2,048 parts for a matrix", num_parts, "use comm_volume and the parts' rows")
     if any(isinstance(width, bool) or int(width) != width or width < 1 for width in widths):

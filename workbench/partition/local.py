@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import threading
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import Findings
+from workbench.core.given import note_whole, require_path
 from workbench.graph import Graph
 from workbench.graph.csc import build_csc
 from workbench.graph.node_data import Columns
+from workbench.partition.owners import folder_to_write
 from workbench.partition.rows import take_node_data
 from workbench.partition.saved import FORMAT_VERSION, checksum, write_json
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.partition.parts import Part, Partition
 
 PARTS, PART = "parts.json", "part.json"
+_OWN_NAME = re.compile(r"\.?part-\d{4,}(-\d+)?|\.?parts\.json(-\d+)?")  # a part, one being written, the list of all
 # NumPy reads headers through the parser of Python, whose count of depth is one for all threads (CPython 3.11): ranks
 # that are threads and open parts at once would get "AST constructor recursion depth mismatch".
 _OPENING = threading.Lock()
@@ -93,16 +97,20 @@ class LocalPart:
         )
 
 
-def write_parts(partition: Partition, folder: Path) -> Path:
+def write_parts(partition: Partition, folder: str | Path) -> Path:
     """Write every part of a partition; each appears whole, by a rename, and ``parts.json`` last."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / PARTS).is_file():
+    folder = folder_to_write(folder, "write_parts")
+    names = [path.name for path in folder.iterdir()]
+    strange = sorted(name for name in names if not _OWN_NAME.fullmatch(name))
+    if strange and PARTS not in names:  # what a write left that did not end holds our own names alone
         findings = Findings(f"write_parts({str(folder)!r})")
-        findings.add("folder", "a new folder, or one that holds parts", "another one", "choose another folder")
+        got = f"one with {', '.join(map(repr, strange[:3]))}{', ...' if len(strange) > 3 else ''}"
+        findings.add("folder", "a new folder, or one that holds parts", got, "choose another folder")
         findings.raise_if_any()
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / PARTS).unlink(missing_ok=True)
-    for old in folder.glob("part-*"):
-        shutil.rmtree(old)
+    for name in names:
+        if _OWN_NAME.fullmatch(name) and (folder / name).is_dir():
+            shutil.rmtree(folder / name)
     shared = {
         "format": FORMAT_VERSION,
         "num_parts": partition.num_parts,
@@ -139,12 +147,14 @@ def open_part(folder: str | Path, part: int) -> LocalPart:
         There is no whole part of that number in the folder.
     """
     with _OPENING:
-        return _open(Path(folder), part)
+        return _open(require_path(folder, "folder", "open_part"), part)
 
 
 def _open(folder: Path, part: int) -> LocalPart:
+    findings = Findings(f"open_part({str(folder)!r}, {part!r})")
+    note_whole(findings, minimum=0, part=part)
+    findings.raise_if_any()
     place = folder / _name(part)
-    findings = Findings(f"open_part({str(folder)!r}, {part})")
     try:
         record: dict[str, Any] = json.loads((place / PART).read_text())
         arrays = {name: np.load(place / f"{name}.npy", mmap_mode=_mode(place / f"{name}.npy")) for name in ARRAYS}

@@ -15,6 +15,7 @@ from workbench.core.errors import Findings
 from workbench.core.units import format_seconds
 from workbench.partition.halo import all_nodes_of_parts, boundary_of, halo_of
 from workbench.partition.match import match_parts
+from workbench.partition.owners import owners_in_range, part_in_range
 from workbench.partition.saved import open_array, save_array
 
 if TYPE_CHECKING:
@@ -86,16 +87,12 @@ class Partition:
     repaired_parts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        view = self.assignment.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "assignment", view)
+        owners = owners_in_range(self.assignment, self.graph.num_nodes, self.num_parts, "Partition", "node")
+        object.__setattr__(self, "assignment", owners)
 
     def part(self, part: int) -> Part:
         """Return inner, halo and boundary nodes of one part; O(n + m)."""
-        if not 0 <= part < self.num_parts:
-            findings = Findings("Partition.part")
-            findings.add("part", f"0 to {self.num_parts - 1}", part, "pass a part of this partition")
-            findings.raise_if_any()
+        part = part_in_range(part, self.num_parts, "Partition.part")
         inner_nodes = np.flatnonzero(self.assignment == part).astype(np.int64)
         return Part(
             id=part,
@@ -120,6 +117,11 @@ class Partition:
 
     def matched_to(self, reference: Partition) -> Partition:
         """Return this partition with its parts renumbered to overlap `reference` most."""
+        if len(reference.assignment) != len(self.assignment):
+            findings = Findings("Partition.matched_to")
+            expected, got = f"a partition of {len(self.assignment):,} nodes", f"one of {len(reference.assignment):,}"
+            findings.add("reference", expected, got, "match partitions of one graph")
+            findings.raise_if_any()
         num_parts = max(self.num_parts, reference.num_parts)
         numbers = match_parts(reference.assignment, self.assignment, num_parts)[: self.num_parts]
         if self.num_parts < reference.num_parts:  # keep the numbers dense: rank of the number it would have had
@@ -150,8 +152,8 @@ class Partition:
         InputError
             No partition in the folder, files that do not belong together, or a graph with another fingerprint.
         """
-        assignment, record = open_array(folder, "assignment", graph)
-        record["repaired_parts"] = tuple(record["repaired_parts"])
+        assignment, record = open_array(folder, "assignment", graph, cls)
+        record["repaired_parts"] = tuple(record.get("repaired_parts", ()))
         return cls(graph=graph, assignment=assignment, **record)
 
     def write_parts(self, folder: str | Path) -> Path:
@@ -169,7 +171,7 @@ class Partition:
         """
         from workbench.partition.local import write_parts
 
-        return write_parts(self, Path(folder))
+        return write_parts(self, folder)
 
     def __repr__(self) -> str:
         sizes = np.bincount(self.assignment, minlength=self.num_parts)

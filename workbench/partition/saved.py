@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import Findings
+from workbench.core.given import require_graph, require_path
+from workbench.partition.owners import folder_to_write
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -22,8 +25,7 @@ RECORD = "partition.json"
 
 def save_array(folder: str | Path, name: str, array: np.ndarray, record: Mapping[str, Any]) -> Path:
     """Write ``<name>.npy`` and ``partition.json`` into a folder and return it; a torn write does not open."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_to_write(folder, "save")
     temporary = folder / f".{name}-{os.getpid()}.npy"
     np.save(temporary, array)
     temporary.replace(folder / f"{name}.npy")
@@ -38,24 +40,26 @@ def write_json(file: Path, record: Mapping[str, Any]) -> None:
     temporary.replace(file)
 
 
-def open_array(folder: str | Path, name: str, graph: Graph) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the array and the record of a saved partition of `graph`.
+def open_array(folder: str | Path, name: str, graph: Graph, kind: type) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the array and the record of a saved partition of `graph`; `kind` is the dataclass that it was.
 
     Raises
     ------
     InputError
         No partition in the folder, files that do not belong together, or a graph with another fingerprint.
     """
-    folder = Path(folder)
+    require_graph(graph, "open")
+    folder = require_path(folder, "folder", "open")
     findings = Findings(f"partition in {folder}")
     try:
         record = json.loads((folder / RECORD).read_text())
         array = np.load(folder / f"{name}.npy", allow_pickle=False)
-        expected_sum, fingerprint = record.pop("checksum"), record["fingerprint"]
-    except (OSError, ValueError, KeyError) as error:
+        expected_sum, fingerprint, known = record.pop("checksum"), record["fingerprint"], record.pop("format")
+        _check_fields(record, kind, name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         findings.add("folder", "a saved partition", f"{type(error).__name__}: {error}", "save the partition again")
         findings.raise_if_any()
-    if record.pop("format") != FORMAT_VERSION or expected_sum != checksum(array):
+    if known != FORMAT_VERSION or expected_sum != checksum(array):
         findings.add(f"{name}.npy", "the array that was saved", "another one", "save the partition again")
     if fingerprint != graph.fingerprint:
         expected = f"the graph that it was made for, fingerprint {fingerprint[:12]}"
@@ -63,6 +67,17 @@ def open_array(folder: str | Path, name: str, graph: Graph) -> tuple[np.ndarray,
         findings.add("graph", expected, got, "open it with its own graph, or partition this one anew")
     findings.raise_if_any()
     return array, record
+
+
+def _check_fields(record: dict[str, Any], kind: type, name: str) -> None:
+    fields = {one.name: one for one in dataclasses.fields(kind)}
+    unknown = sorted(set(record) - set(fields))
+    if unknown:
+        raise KeyError(f"{RECORD} holds {unknown}, which are unknown")
+    needed = [one for one, field in fields.items() if field.default is field.default_factory is dataclasses.MISSING]
+    missing = sorted(set(needed) - set(record) - {"graph", name})
+    if missing:
+        raise KeyError(f"{RECORD} lacks {missing}")
 
 
 def checksum(array: np.ndarray) -> str:
