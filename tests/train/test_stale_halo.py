@@ -164,6 +164,22 @@ def test_as_many_bytes_as_halo_exchange_and_fewer_where_rows_are_sent_less_often
     assert moved("stale_halo", staleness_bound=3, refresh_every=3) * 3 == exact
 
 
+@pytest.mark.parametrize(("strategy", "every"), [("halo_exchange", 1), ("stale_halo", 1), ("stale_halo", 2)])
+def test_rounds_and_messages_are_told_where_they_change(
+    strategy: str, every: int, graph: Graph, new_folder: NewFolder
+) -> None:
+    """Two hidden layers travel, there and back, to each of two peers, and degrees once; evaluations do not count."""
+    words = {"refresh_every": every} if every > 1 else {}
+    run = train(graph, strategy, new_folder(), trainers=3, dropout=0.0, epochs=4, **words)
+    told = [(data["step"], data["rounds"], data["messages"]) for data in run.told("messages_counted", rank=1)]
+    full, both = {"halo_backward": 2, "halo_forward": 2}, {"halo_backward": 4, "halo_forward": 4}
+    first = (1, {**full, "halo_statistics": 1}, {**both, "halo_statistics": 2})
+    if every == 1:
+        assert told == [first, (2, full, both)]
+    else:
+        assert told == [first, (2, {}, {}), (3, full, both), (4, {}, {})]
+
+
 @pytest.mark.parametrize("step", [2, 3, 5])
 @pytest.mark.parametrize("words", [{}, {"staleness_bound": 3, "refresh_every": 2, "smoothing": 0.5}])
 def test_a_stopped_and_resumed_run_equals_the_undisturbed_one(

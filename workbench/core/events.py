@@ -136,6 +136,13 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
             bound="greatest age that the strategy allows, or null where it sets none",
             num_cold="rows read that were never written: the rank read zeros; they are not in counts",
         ),
+        "messages_counted": _kind(
+            "What a rank's exchanges of rows take beside their bytes (told before the step_finished of the first step, "
+            "and of every step that differs from the one told last).",
+            step="global step from which on it holds",
+            rounds="exchanges that the rank entered in the step, by kind: {kind: count}; each costs a latency",
+            messages="messages that the rank sent in them, by kind: {kind: count}",
+        ),
         "rows_gathered": _kind(
             "A rank's feature rows of a step were brought together (told before its step_finished).",
             step="global step",

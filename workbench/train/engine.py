@@ -60,6 +60,7 @@ class Engine:
     def settle_bytes(self) -> None:
         """Count what moved outside of steps (evaluation, agreement) for the epoch, so that no step is blamed for it."""
         self.progress.epoch_bytes.update(self.context.transport.take_bytes())
+        self.context.transport.take_messages()  # rounds of steps alone are told
         self.progress.epoch_bytes.update(self.recorder.take_bytes())
 
     def close(self) -> None:

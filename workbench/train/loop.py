@@ -48,6 +48,7 @@ def train_rank(context: RankContext) -> Outcome:
     """
     engine = assemble(context)
     context.transport.take_bytes()  # what moved to get ready belongs to no step
+    context.transport.take_messages()
     with closing(engine), lone_rows_normalised(engine.module):
         _tell_start(engine)
         stopped, last = _run_epochs(engine)

@@ -40,6 +40,7 @@ class Recorder:
         self._bytes: Counter[str] = Counter()
         self._total_bytes: Counter[str] = Counter()
         self._readings: dict[tuple[str, int | None], _Reading] = {}
+        self._messages: Mapping[str, list[int]] = {}
 
     def read(self, source: str, ages: ArrayLike, *, bound: int | None, num_cold: int = 0) -> None:
         """Note how old what was read is, in steps; readings of one source and bound add up until they are taken.
@@ -73,6 +74,14 @@ class Recorder:
             }
             for (source, bound), reading in readings.items()
         ]
+
+    def news_of_messages(self, counted: Mapping[str, list[int]]) -> dict[str, dict[str, int]] | None:
+        """Return rounds and messages by kind where they differ from those given last: the fields of the event."""
+        if counted == self._messages:
+            return None
+        self._messages = counted
+        rounds, messages = ({kind: both[i] for kind, both in sorted(counted.items())} for i in (0, 1))
+        return {"rounds": rounds, "messages": messages}
 
     @contextmanager
     def span(self, phase: Phase) -> Iterator[None]:

@@ -98,6 +98,8 @@ def _tell(engine: Engine, work: StepWork, loss_sum: float) -> None:
             spans=[span.to_json() for span in delivery.spans],
             pid=delivery.pid,
         )
+    if (news := recorder.news_of_messages(context.transport.take_messages())) is not None:
+        context.emit("messages_counted", step=work.step, **news)
     for reading in recorder.take_readings():
         context.emit("staleness_measured", step=work.step, **reading)
     context.emit(

@@ -20,7 +20,7 @@ LEVELS = ("info", "saved", "warning", "failure", "restart")
 _SILENT = frozenset(
     {
         *("step_finished", "batch_sampled", "resources_measured"),
-        *("staleness_measured", "rows_gathered", "traffic_predicted"),
+        *("staleness_measured", "messages_counted", "rows_gathered", "traffic_predicted"),
     }
 )
 

@@ -79,7 +79,8 @@ class ProgressPanel(Panel[ProgressState]):
     """Status, epochs and steps done, time left, failures and restarts on the time line."""
 
     kinds: ClassVar[frozenset[str]] = (
-        frozenset(EVENT_KINDS) - {"step_finished", "batch_sampled", "staleness_measured", "rows_gathered"}
+        frozenset(EVENT_KINDS)
+        - {"step_finished", "batch_sampled", "staleness_measured", "messages_counted", "rows_gathered"}
     ) | {STEP_COMPLETED}
 
     def initial(self) -> ProgressState:
