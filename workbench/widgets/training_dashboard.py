@@ -69,8 +69,6 @@ class TrainingDashboard(WorkbenchWidget):
         super().__init__(_live=True)
         threading.Thread(target=self._follow, name="workbench-dashboard", daemon=True).start()
         self._reading.done.wait(READ_AT_ONCE_S)
-        if self._is_past:
-            self._open_player()
 
     @classmethod
     def replay(cls, run: ShownRun | str | Path, *, speed: float = USUAL_SPEED) -> TrainingDashboard:
@@ -90,9 +88,10 @@ class TrainingDashboard(WorkbenchWidget):
         """
         check_speed(speed)
         dashboard = cls(run_of(run))
-        player = dashboard._player or dashboard._open_player()
-        player.speed = speed
-        player.seek(0.0, dashboard._length_s())
+        with dashboard.state_lock:
+            player = dashboard._open_player(0.0)
+            player.speed = speed
+            player.seek(0.0, dashboard._length_s())
         dashboard._play("play")
         return dashboard
 
@@ -108,6 +107,8 @@ class TrainingDashboard(WorkbenchWidget):
         try:
             self._reading.start(self._fold, self._wake.set)
             self.tick()
+            if self._is_past and self._player is None:
+                self._open_player(self._known_s())
             self._reading.done.set()
             looks_left = LOOKS_AFTER_END
             while not self._closed.is_set() and not self._is_past and looks_left:
@@ -185,11 +186,15 @@ class TrainingDashboard(WorkbenchWidget):
     def _length_s(self) -> float:
         return self._reading.length_s(self._dashboard.time_s)
 
-    def _open_player(self) -> Player:
+    def _known_s(self) -> float:
+        """Return the seconds to the last event that was taken in: a moment after it is not known yet."""
+        return max(0.0, self._dashboard.time_s - self._reading.first_s)
+
+    def _open_player(self, position_s: float) -> Player:
         with self.state_lock:
             if self._player is None:
                 self._player = Player(self.run, self._past)
-                self._player.seek(self._length_s(), self._length_s())
+                self._player.seek(position_s, self._length_s())
                 self._show(self._player.dashboard)
         return self._player
 
@@ -205,10 +210,10 @@ class TrainingDashboard(WorkbenchWidget):
         if action == "live":
             self._return_to_live()
             return
-        player = self._open_player()
+        player = self._open_player(self._known_s())
         with self.state_lock:
             if action == "seek":
-                player.seek(position_s, self._length_s())
+                player.seek(min(position_s, self._known_s()), self._length_s())
                 self._show(player.dashboard)
             elif action == "speed":
                 player.speed = check_speed(speed)
@@ -246,8 +251,6 @@ class TrainingDashboard(WorkbenchWidget):
             self._reading.stop()
         super().close()
 
-    # -- commands -----------------------------------------------------------------------------------------------
-
     @command("arrange")
     def _arrange(self, *, layout: Mapping[str, Any]) -> None:
         with self.state_lock:
@@ -264,8 +267,6 @@ class TrainingDashboard(WorkbenchWidget):
             self.run.control(kind, force=True)
         else:
             self.run.control(kind)
-
-    # -- pictures -----------------------------------------------------------------------------------------------
 
     def static_html(self) -> str:
         """Return the dashboard as HTML and SVG without scripts."""
