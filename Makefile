@@ -7,7 +7,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test fast lint js js-check bench huge chaos pins clean results
+.PHONY: help lab demo test fast lint js js-check bench huge chaos soak pins clean results
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,9 @@ CHAOS_RESULTS ?= docs/results/chaos.jsonl
 
 chaos: .venv/dev ## break 200 runs at random moments and check what comes of it (an hour; goes on where it was)
 	$(RUN) -m benchmarks.chaos --faults $(CHAOS_FAULTS) --results $(CHAOS_RESULTS)
+
+soak: .venv/dev ## an hour of events (WORKBENCH_SOAK_MINUTES): memory of kernel and scheduler stays flat
+	$(RUN) -m benchmarks.soak
 
 huge: .venv/dev ## generate, sample and explore a graph of 1.6 G edges (7 GB of disk)
 	nice -n 10 $(RUN) benchmarks/huge.py --json docs/results/huge.json --markdown docs/results/huge.md

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from workbench.dashboard.comparison import Comparison
     from workbench.graph import Graph
 
-__all__ = ["Report", "Run", "Session", "attach", "connect", "doctor", "export_script", "runs"]
+__all__ = ["Report", "Run", "Session", "attach", "compare", "connect", "doctor", "export_script", "runs"]
 
 
 def connect(target: Any = None, *, trainers: int = 2, samplers: int = 1, idle_s: float = IDLE_S) -> Session:
@@ -32,9 +33,10 @@ def connect(target: Any = None, *, trainers: int = 2, samplers: int = 1, idle_s:
 
     Parameters
     ----------
-    target : str or distributed.Client, optional
-        A Dask scheduler's address, or a client of one; the local cluster by default. Its workers carry the
-        resources ``trainer`` or ``sampler`` (a worker with neither may be both).
+    target : str, distributed.Client or cluster object, optional
+        A Dask scheduler's address, a client of one, or an object such as LocalCUDACluster, SLURMCluster or
+        KubeCluster; the local cluster by default. Its workers carry the resources ``trainer`` or ``sampler`` (a worker
+        with neither may be both). Python, PyTorch, PyG, Dask and the workbench must have the same versions there.
     trainers, samplers : int
         How many workers of each kind the local cluster has at least; a launch that asks for more makes it grow.
     idle_s : float
@@ -43,7 +45,7 @@ def connect(target: Any = None, *, trainers: int = 2, samplers: int = 1, idle_s:
     Raises
     ------
     InputError
-        Where nothing answers at the address.
+        Where nothing answers at the address, or other versions run there: each with where, and which.
     """
     session = Session(_connect(target, trainers=trainers, samplers=samplers, idle_s=idle_s))
     if (shell := _notebook_shell()) is not None:
@@ -144,6 +146,11 @@ class Session:
         """Disconnect; a local cluster ends too, unless a run or another client needs it (`force` ends it anyway)."""
         self.cluster.close(force=force)
 
+    @property
+    def lifetime(self) -> str:
+        """Say how long a run here can live: what ends the scheduler."""
+        return self.cluster.lifetime
+
     def __enter__(self) -> Session:
         return self
 
@@ -156,15 +163,10 @@ class Session:
         return repr(self.cluster).replace("Cluster(", "Session(", 1)
 
     def _repr_html_(self) -> str:
-        life = (
-            "Its processes outlive this kernel: a run goes on when the kernel dies."
-            if self.cluster.is_local
-            else "A run lives as long as the scheduler does."
-        )
         text = html.escape(repr(self).removeprefix("Session(").removesuffix(")"))
         return (
             '<div style="font-family:var(--jp-ui-font-family,sans-serif)"><b>Session</b> on the '
-            f'{text}.<br><span style="opacity:.75">{life}</span></div>'
+            f'{text}.<br><span style="opacity:.75">{html.escape(self.lifetime)}</span></div>'
         )
 
 
@@ -187,6 +189,27 @@ def attach(run_id: str) -> Run:
     folder = RunFolder.find(run_id)
     cluster = supervisor_of(folder)
     return Run(folder) if cluster is None else cluster.attach(folder.id)
+
+
+def compare(runs: Any) -> Comparison:
+    """Return runs beside each other as tables: ``history``, ``differences``, ``time_to(metric, target)``, ``pareto()``.
+
+    ``wb.RunComparison(runs)`` shows the same as pictures. Nothing of a run's folder is executed.
+
+    Parameters
+    ----------
+    runs : sequence of Run, str or Path
+        Runs, their ids, or their folders.
+
+    Raises
+    ------
+    InputError
+        Where there is none, or one is unknown.
+    """
+    from workbench.widgets.comparison_records import compare as compare_records
+
+    compared: Comparison = compare_records(runs)
+    return compared
 
 
 def export_script(run: Run | str) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -89,7 +90,7 @@ def judge(
         wait_for_log(run)
     wrong += checks.log_is_whole(run)
     wrong += checks.every_step_is_told_once(run)
-    wrong += checks.nothing_waited_long(run)
+    wrong += checks.nothing_waited_long(run, kind)
     wrong += checks.no_orphan(arena)
     if run.status == "finished":
         wrong += checks.equals_undisturbed(run, expected)
@@ -124,6 +125,7 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, help="where the table is written")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends it, nothing may stay
     until_s = time.monotonic() + 60 * options.minutes
     lines = options.results.read_text().splitlines() if options.results.exists() else []
     done = {record["number"]: record for record in map(json.loads, lines)}

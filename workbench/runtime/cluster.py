@@ -14,10 +14,13 @@ from workbench.core.errors import Findings, InputError
 from workbench.runtime.ask import ask, gone, is_listening
 from workbench.runtime.cluster_files import ClusterFiles
 from workbench.runtime.continuation import check_resumable
+from workbench.runtime.dask_client import open_client, quieten_dask
+from workbench.runtime.lifetime import lifetime_of, local_lifetime
 from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import Status
+from workbench.runtime.versions import check_versions, own_versions
 
 log = logging.getLogger(__name__)
 IDLE_S = 30 * 60.0
@@ -34,9 +37,9 @@ def connect(
 
     Parameters
     ----------
-    target : str or distributed.Client, optional
-        A scheduler's address, or a client of one. By default this user's local cluster: the one that lives, or a new
-        one that outlives this process.
+    target : str, distributed.Client or cluster object, optional
+        A scheduler's address, a client of one, or what Dask calls a cluster (LocalCUDACluster, SLURMCluster,
+        KubeCluster). By default this user's local cluster: the one that lives, or a new one that outlives this process.
     trainers, samplers : int
         Workers of each kind that the local cluster has at least.
     idle_s : float
@@ -45,7 +48,7 @@ def connect(
     Raises
     ------
     InputError
-        Where the target is neither, or nothing answers there.
+        Where the target is none of these, nothing answers there, or other versions run there.
     """
     _check(trainers, samplers)
     quieten_dask()
@@ -55,7 +58,8 @@ def connect(
 
     if isinstance(target, Client):
         return Cluster(target, owns_client=False).prepare()
-    return at_address(str(target)) or _remember(Cluster(_client(str(target)), owns_client=True).prepare())
+    address = str(getattr(target, "scheduler_address", target))
+    return at_address(address) or _remember(Cluster(open_client(target, address), owns_client=True).prepare())
 
 
 def _check(trainers: int, samplers: int) -> None:
@@ -64,14 +68,6 @@ def _check(trainers: int, samplers: int) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             findings.add(name, f"a whole number of at least {least}", repr(value), f"pass {name}={least} or more")
     findings.raise_if_any()
-
-
-def quieten_dask() -> None:
-    """Keep Dask's own log lines and tracebacks of broken connections out of the notebook."""
-    import distributed  # noqa: F401  # it sets the levels of its loggers when it is imported
-
-    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.batched"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 _open: dict[str, Cluster] = {}  # this process's own connections by address: connecting twice gives one
@@ -88,23 +84,11 @@ def _remember(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def _client(address: str) -> Any:
-    from distributed import Client
-
-    try:
-        return Client(address, timeout=10, set_as_default=False, name="workbench")
-    except (OSError, ValueError) as error:
-        findings = Findings("connect")
-        fix = "check the address and that its scheduler runs, or leave it out for a local cluster"
-        findings.add("target", "the address of a Dask scheduler, tcp://host:port", f"{address}: {error}", fix)
-        findings.raise_if_any()
-
-
 def _connect_local(trainers: int, samplers: int, idle_s: float) -> Cluster:
     check_room(trainers, samplers)
     files = ClusterFiles.of_this_environment()
     address = find_or_start(files, trainers, samplers, idle_s)["address"]
-    cluster = at_address(address) or _remember(Cluster(_client(address), owns_client=True, files=files))
+    cluster = at_address(address) or _remember(Cluster(open_client(address, address), owns_client=True, files=files))
     cluster.scale(trainers=trainers, samplers=samplers)
     return cluster
 
@@ -118,7 +102,7 @@ def supervisor_of(folder: RunFolder) -> Cluster | None:
     local = files.read()
     if local is not None and local["address"] == address:
         quieten_dask()
-        return _remember(Cluster(_client(address), owns_client=True, files=files))
+        return _remember(Cluster(open_client(address, address), owns_client=True, files=files))
     if is_listening(address):
         with contextlib.suppress(InputError):
             return connect(address)
@@ -167,9 +151,15 @@ class Cluster:
             fix = "make it by Client(address) without asynchronous=True"
             findings.add("target", "a client that is used synchronously", "an asynchronous Client", fix)
             findings.raise_if_any()
+        check_versions(self.client)
         self.client.register_plugin(RunManager())
-        self.client.register_plugin(RankHost())
+        self.client.register_plugin(RankHost(versions=own_versions()))
         return self
+
+    @property
+    def lifetime(self) -> str:
+        """Say how long a run here can live."""
+        return local_lifetime() if self.is_local else lifetime_of(self.client)
 
     # ---- size
 

@@ -10,15 +10,16 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distributed import Worker
+from distributed import Status, Worker
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from workbench.runtime import frames
+from workbench.runtime.versions import difference_text, own_versions
 from workbench.runtime.zygote_link import ZygoteLink
 
 log = logging.getLogger(__name__)
@@ -74,13 +75,15 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
     ----------
     cluster_key : str, optional
         Names the zygote to use; by default one for the scheduler's address.
+    versions : mapping, optional
+        What the client runs: a worker that has another version, also one that joins later, holds no rank.
     """
 
     name = "workbench-rank-host"
     idempotent = True
 
-    def __init__(self, cluster_key: str = "") -> None:
-        self.cluster_key = cluster_key
+    def __init__(self, cluster_key: str = "", versions: Mapping[str, str] | None = None) -> None:
+        self.cluster_key, self.versions = cluster_key, versions
 
     async def setup(self, worker: Worker) -> None:
         self._worker = worker
@@ -96,6 +99,10 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
             }
         )
         self._linked = asyncio.Event()
+        if self.versions and (text := difference_text(self.versions, own_versions(), has_ranks=True)):
+            log.error("this worker holds no rank: it has %s", text)
+            self._spawn(self._refuse(f"worker {worker.name} holds no rank: it has {text}"))
+            return
         if worker.state.total_resources.get("trainer"):
             self._spawn(self._keep_zygote())
             self._spawn(self._watch_for_stopped())
@@ -113,6 +120,11 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
 
     def _tell(self, op: str, **fields: Any) -> None:
         self._worker.batched_send({"op": op, **fields})
+
+    async def _refuse(self, text: str) -> None:
+        while self._worker.status != Status.running:  # what is told before it has joined is lost
+            await asyncio.sleep(0.1)
+        self._tell("workbench_host_failed", text=text)
 
     async def _keep_zygote(self) -> None:
         address = f"{self._worker.scheduler.address} {self._worker.ip} {sys.executable}"

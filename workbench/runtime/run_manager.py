@@ -6,7 +6,6 @@ scheduler's event loop and never blocks it: appends to a log file, stream messag
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import time
@@ -79,6 +78,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
         self._scheduler = scheduler
         self._runs: dict[str, _Run] = {}
         self._ready: set[str] = set()  # workers whose zygote can fork
+        self._unfit: dict[str, str] = {}  # workers that cannot hold a rank, and why
         scheduler.handlers.update(
             {
                 "workbench_start": self.start_run,
@@ -126,9 +126,9 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             self._publish(run, [Event(kind=kind, time_s=state.created_s, data=data) for kind, data in told])
         self._offer_hosts()
 
-    async def control_run(self, run_id: str, kind: str, by: str = "", force: bool = False) -> None:
-        """Hand a person's wish to a run; a run that has ended ignores it."""
-        self._feed(self._runs[run_id], ControlAsked(time_s=time.time(), kind=kind, by=by, force=force))
+    async def control_run(self, run_id: str, **fields: Any) -> None:
+        """Hand a person's wish (``ControlAsked``) to a run; a run that has ended ignores it."""
+        self._feed(self._runs[run_id], ControlAsked(time_s=time.time(), **fields))
 
     async def tail_run(self, run_id: str, offset: int, client: str = "", max_bytes: int = 1 << 22) -> bytes:
         """Subscribe a client and return the log from a byte on: in one tick, so that nothing falls between."""
@@ -150,15 +150,15 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     def _on_host_ready(self, worker: str, info: dict[str, Any]) -> None:
         self._ready.add(worker)
+        self._unfit.pop(worker, None)
         self._offer_hosts()
 
     def _on_host_gone(self, worker: str) -> None:
         self._ready.discard(worker)
 
     def _on_host_failed(self, worker: str, text: str) -> None:
-        for run in self._runs.values():
-            if not (run.state.status.ended or run.state.live):
-                self._say_once(run, text, "error", text)
+        self._unfit[worker] = text
+        self._offer_hosts()
 
     def _say_once(self, run: _Run, key: str, level: str, text: str) -> None:
         if key not in run.told:
@@ -170,17 +170,17 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         self._ready.discard(worker)
+        self._unfit.pop(worker, None)
         for run in list(self._runs.values()):
             self._feed(run, WorkerLost(time_s=time.time(), address=worker))
 
     def _on_rank_said(self, worker: str, run_id: str, generation: int, rank: int, message: dict[str, Any]) -> None:
-        run = self._runs[run_id]
         for signal in signals_of(message, rank, generation, time.time()):
-            self._feed(run, signal, send=False)
-        self._send(run)
+            self._feed(self._runs[run_id], signal, send=False)
+        self._send(self._runs[run_id])
 
-    def _on_rank_exited(self, worker: str, run_id: str, generation: int, rank: int, **fields: Any) -> None:
-        self._feed(self._runs[run_id], RankExited(time_s=time.time(), rank=rank, generation=generation, **fields))
+    def _on_rank_exited(self, worker: str, run_id: str, **fields: Any) -> None:
+        self._feed(self._runs[run_id], RankExited(time_s=time.time(), **fields))
 
     # ---- the state machine and its instructions
 
@@ -204,8 +204,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 message = dict(instruction.message)
                 self._to_rank(run, "workbench_send_rank", instruction.generation, instruction.rank, message=message)
             case SetTimer():
-                fired = functools.partial(self._fire, run, instruction.name, instruction.generation)
-                self._scheduler.loop.call_later(instruction.delay_s, fired)
+                self._scheduler.loop.call_later(instruction.delay_s, self._fire, run, instruction)
             case SeekHosts():
                 self._scheduler.loop.add_callback(self._offer_hosts)
             case EndRun():
@@ -214,8 +213,8 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                     run.log.close()
                 self._scheduler.loop.add_callback(self._offer_hosts)
 
-    def _fire(self, run: _Run, name: str, generation: int) -> None:
-        self._feed(run, TimerFired(time_s=time.time(), name=name, generation=generation))
+    def _fire(self, run: _Run, timer: SetTimer) -> None:
+        self._feed(run, TimerFired(time_s=time.time(), name=timer.name, generation=timer.generation))
 
     def _send(self, run: _Run) -> None:
         if run.unsent:
@@ -282,6 +281,8 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 states = {run_id: other.state for run_id, other in self._runs.items()}
                 if text := waiting_text(run.state, states, len(hosts), num_samplers):
                     self._say_once(run, f"waits after generation {run.state.generation}", "info", text)
+                for why in self._unfit.values() if not run.state.live else ():
+                    self._say_once(run, why, "error", why)
 
     def _free(self) -> tuple[tuple[Host, ...], int]:
         """Return the workers that may hold a rank now, by name, and the number of idle samplers."""
