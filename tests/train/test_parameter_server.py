@@ -179,6 +179,13 @@ def test_ages_and_bytes_are_told_in_every_step(new_folder: NewFolder) -> None:
     for step in steps:
         assert (step["bytes"]["parameter_push"], step["bytes"]["parameter_pull"]) == (size, size)
         assert "all_reduce" not in step["bytes"]
+    predicted = run.told("traffic_predicted")[0]["bytes"]
+    assert predicted == {"parameter_push": 2 * size, "parameter_pull": 2 * size}
+    for rank in range(2):
+        told = run.told("messages_counted", rank=rank)
+        assert [dict(one) for one in told] == [
+            {"step": 1, "rounds": {"parameter_push": 1}, "messages": {"parameter_push": 1}}
+        ]
 
 
 @pytest.mark.parametrize("step", [2, 4])

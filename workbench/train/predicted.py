@@ -43,6 +43,10 @@ def predict_traffic(config: RunConfig, module: nn.Module, halo_rows: int | None 
         found["all_reduce_modelled"] = 2 * (ranks - 1) * numbers * size
         formulas["all_reduce"] = f"p |θ| s: {ranks} ranks, {numbers:,} numbers of {size} bytes"
         formulas["all_reduce_modelled"] = f"2 (p−1) |θ| s: a ring of {ranks} ranks"
+    if config.update.name == "parameter_server":
+        for kind in ("parameter_push", "parameter_pull"):
+            found[kind] = ranks * numbers * max(size, 4)
+            formulas[kind] = f"p |θ| s: {ranks} ranks, {numbers:,} numbers of {max(size, 4)} bytes"
     widths = _widths(module)
     params = config.strategy.params
     if ranks > 1 and config.strategy.name in _HALO_STRATEGIES and widths is not None:

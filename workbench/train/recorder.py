@@ -41,6 +41,7 @@ class Recorder:
         self._total_bytes: Counter[str] = Counter()
         self._readings: dict[tuple[str, int | None], _Reading] = {}
         self._messages: Mapping[str, list[int]] = {}
+        self._own_rounds: dict[str, list[int]] = {}
 
     def read(self, source: str, ages: ArrayLike, *, bound: int | None, num_cold: int = 0) -> None:
         """Note how old what was read is, in steps; readings of one source and bound add up until they are taken.
@@ -75,8 +76,14 @@ class Recorder:
             for (source, bound), reading in readings.items()
         ]
 
+    def count_round(self, kind: str) -> None:
+        """Count a message that was sent past the transport, to a server that answers: a round by itself."""
+        rounds, messages = self._own_rounds.get(kind, (0, 0))
+        self._own_rounds[kind] = [rounds + 1, messages + 1]
+
     def news_of_messages(self, counted: Mapping[str, list[int]]) -> dict[str, dict[str, int]] | None:
         """Return rounds and messages by kind where they differ from those given last: the fields of the event."""
+        counted, self._own_rounds = {**counted, **self._own_rounds}, {}
         if counted == self._messages:
             return None
         self._messages = counted

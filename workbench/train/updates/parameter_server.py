@@ -93,6 +93,7 @@ class _ServerRun(UpdateRun):
             payload = as_bytes(self._gradients())
             answer, body = self._link.ask({"op": "step", "step": self._step, "flags": flags, "told": told}, payload)
             self._take_over(body)
+        self._recorder.count_round(PUSH)
         self._recorder.count(PUSH, len(payload))
         self._recorder.count(PULL, len(body))
         self._recorder.read("parameters", [answer["age"]], bound=self._bound)
