@@ -11,8 +11,19 @@ import workbench
 
 PUBLIC = [
     *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
-    *("PartitionExplorer", "Run", "SampledSubgraph", "Session", "TrainingDashboard", "attach", "check_parity"),
-    *("connect", "datasets", "doctor", "explosion", "export_script", "partition", "runs", "sample"),
+    *("PartitionExplorer", "Run", "RunComparison", "SampledSubgraph", "Session", "TrainingDashboard", "attach"),
+    *(
+        "check_parity",
+        "compare",
+        "connect",
+        "datasets",
+        "doctor",
+        "explosion",
+        "export_script",
+        "partition",
+        "runs",
+        "sample",
+    ),
 ]
 
 

@@ -31,8 +31,10 @@ _EXPORTS = {
     "runs": "workbench.session",
     "export_script": "workbench.session",
     "attach": "workbench.session",
+    "compare": "workbench.session",
     "NeighborhoodExplorer": "workbench.widgets",
     "PartitionExplorer": "workbench.widgets",
+    "RunComparison": "workbench.widgets",
     "TrainingDashboard": "workbench.widgets",
 }
 

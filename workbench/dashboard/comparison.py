@@ -219,6 +219,13 @@ class Comparison:
             findings.raise_if_any()
         return str(metric)
 
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(record.id for record in self.records)})"
+
+    def _repr_html_(self) -> str:
+        tables = [self.time_to(), self.differences] if self.metrics else [self.differences]
+        return "".join(table.to_html(index=False) for table in tables)
+
 
 def is_number(value: Any) -> bool:
     """Say whether a value is a finite number."""

@@ -8,6 +8,7 @@ from typing import Any
 _EXPORTS = {
     "NeighborhoodExplorer": "workbench.widgets.neighborhood_explorer",
     "PartitionExplorer": "workbench.widgets.partition_explorer",
+    "RunComparison": "workbench.widgets.run_comparison",
     "TrainingDashboard": "workbench.widgets.training_dashboard",
 }
 
