@@ -18,7 +18,7 @@ def run(name, **scenario):
     return made
 runs = [run("20261201-debian-sage-7f3a", epochs=8),
         run("20261201-debian-sage-9c11", epochs=12, batch_size=512, forward_s=0.1, backward_s=0.15),
-        run("20261130-debian-gcn-full", epochs=20, trainers=1, samplers=0, steps_per_epoch=4, forward_s=1.5, backward_s=2)]
+        run("20261130-debian-gcn-full", epochs=20, trainers=1, samplers=0, steps_per_epoch=4, forward_s=1.5)]
 comparison = wb.RunComparison(runs)"""
 
 
