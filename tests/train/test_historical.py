@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import BatchNorm, GCNConv, GraphNorm, JumpingKnowledge, SAGEConv
 
 from tests.train.halo_runs import mixed_graph
 from tests.train.test_resume import _train_with, control_at
-from workbench.core.errors import InputError
 from workbench.graph import Graph
 from workbench.models import MODELS, call_model
 from workbench.testing import graphs
@@ -242,73 +240,6 @@ def test_one_rank_with_all_clusters_in_a_batch_is_the_full_batch(graph: Graph, n
     run = train_here(resolve(graph, module, "historical", **words, **clusters), new_folder())
     whole = train_here(resolve(graph, module, "full_graph", **words), new_folder())
     assert run.losses == pytest.approx(whole.losses, abs=1e-10)
-
-
-class Jumping(nn.Module):
-    """Residual from the input, BatchNorm and jumping knowledge."""
-
-    def __init__(self, width: int, num_classes: int) -> None:
-        super().__init__()
-        self.first, self.norm, self.second = SAGEConv(width, width), BatchNorm(width), GCNConv(width, width)
-        self.jump, self.top = JumpingKnowledge("cat"), nn.Linear(3 * width, num_classes)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        a = x + self.norm(self.first(x, edge_index)).relu()
-        b = a + self.second(a, edge_index).relu()
-        out: Tensor = self.top(self.jump([x, a, b]))
-        return out
-
-
-def test_a_residual_from_the_input_is_exact_with_padded_rows(graph: Graph, new_folder: NewFolder) -> None:
-    torch.manual_seed(0)
-    module = Jumping(graph.num_features, graph.num_classes).double()
-    assert choose_mode(module, graph) == ("padded", None)
-    run = train_here(resolve(graph, module, "historical", **WORDS), new_folder())
-    assert np.isfinite(run.losses).all()
-
-
-class MeanOfAll(nn.Module):
-    def __init__(self, width: int, num_classes: int) -> None:
-        super().__init__()
-        self.first, self.top = SAGEConv(width, 8), SAGEConv(8, num_classes)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        x = self.first(x, edge_index).relu()
-        out: Tensor = self.top(x - x.mean(0), edge_index)
-        return out
-
-
-class Normed(nn.Module):
-    def __init__(self, width: int, num_classes: int) -> None:
-        super().__init__()
-        self.first, self.norm, self.top = SAGEConv(width, 8), GraphNorm(8), SAGEConv(8, num_classes)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        out: Tensor = self.top(self.norm(self.first(x, edge_index)), edge_index)
-        return out
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [(MeanOfAll, r"MeanOfAll.forward does between first \(SAGEConv\) and top"), (Normed, "model.norm")],
-)
-def test_what_cannot_be_exact_is_refused_by_the_layers_name(make: Any, named: str, graph: Graph) -> None:
-    with pytest.raises(InputError, match=named):
-        resolve(graph, make, "historical", **WORDS)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ({"samplers": 1}, "samplers"),
-        ({"history": "tape"}, "history"),
-        ({"partitioner": "hdrf"}, "divides the edges"),
-        ({"batch_size": 10}, "batch_size"),
-    ],
-)
-def test_what_does_not_fit_is_refused(words: dict[str, Any], named: str, graph: Graph) -> None:
-    with pytest.raises(InputError, match=named):
-        resolve(graph, "gcn", "historical", **{**WORDS, **words})
 
 
 def test_ranks_without_a_cluster_join(new_folder: NewFolder) -> None:

@@ -61,7 +61,8 @@ class ServerProcess:
             "dtypes": [str(p.dtype).removeprefix("torch.") for p in parameters],
         }
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(server_main.__file__))],
+            # -P: modules beside the script do not stand in for Python's own (there is a trace.py, for one).
+            [sys.executable, "-P", str(Path(server_main.__file__))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is rank 0's business

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.train.recorder import Recorder
     from workbench.train.transport import Transport
 
+_POLL_AT_LEAST_EVERY = 32  # steps
 PUSH, PULL = "parameter_push", "parameter_pull"  # as what bytes to and from the server are counted
 
 
@@ -81,8 +82,9 @@ class _ServerRun(UpdateRun):
         self._bound, self._transport, self._recorder = bound, transport, recorder
         self._step = 0
         self._untold = [0.0, 0.0]  # loss and seeds that the other ranks do not know of
-        # Commands are polled as often as ranks are sure to have come by: the poll then holds nobody up.
-        self.control_every = bound + 1
+        # Commands of rank 0 are polled when it is sure to have come by, so that the poll holds nobody up; but often
+        # enough for a stop to be obeyed soon, though a rank can then not be far ahead of rank 0.
+        self.control_every = min(bound + 1, _POLL_AT_LEAST_EVERY)
         self._link: ServerLink = open_link(self._parameters, optimizer, bound, transport)
 
     def apply(self, loss_sum: float, num_seeds: int, vote: float) -> StepTotals:
