@@ -60,6 +60,57 @@ def test_exchange_brings_each_block_to_its_rank(world_size: int, run_in_threads:
         assert received == [[10.0 * q + r] * r for q in range(world_size)]
 
 
+@pytest.mark.parametrize("world_size", WORLDS)
+def test_exchanges_under_way_together_may_be_waited_for_in_any_order(
+    world_size: int, run_in_threads: RunInThreads
+) -> None:
+    """Each brings its own blocks, of its own size, also while others are under way and collectives come between."""
+
+    def rank(transport: Transport) -> list[list[list[float]]]:
+        pending, buffers, peers = [], [], range(world_size)
+        for number in range(4):
+            sizes = [0 if q == transport.rank else 1 + number * q for q in peers]  # what q gets is 1 + number * q
+            blocks = [torch.full((size,), 100.0 * number + transport.rank) for size in sizes]
+            mine = [0 if q == transport.rank else 1 + number * transport.rank for q in peers]
+            received = [torch.zeros(size) for size in mine]
+            pending.append(transport.start_exchange(blocks, received, "late"))
+            buffers.append(received)
+            transport.barrier()
+        for number in (2, 0, 3, 1):
+            pending[number].wait()
+            pending[number].wait()  # once more does nothing
+        assert transport.take_messages() == ({"late": [4, 4 * (world_size - 1)]} if world_size > 1 else {})
+        return [[block.tolist() for block in received] for received in buffers]
+
+    for r, found in enumerate(run_in_threads(world_size, rank)):
+        for number, received in enumerate(found):
+            expected = [[] if q == r else [100.0 * number + q] * (1 + number * r) for q in range(world_size)]
+            assert received == expected
+
+
+def test_an_exchange_does_not_wait_for_the_others(run_in_threads: RunInThreads) -> None:
+    """Rank 0 begins to send 4 MB and goes on, although rank 1 looks at it much later."""
+    waits_s = 0.5
+
+    def rank(transport: Transport) -> float:
+        transport.barrier()
+        if transport.rank == 1:
+            time.sleep(waits_s)
+        empty, block = torch.zeros(0), torch.full((1_000_000,), float(transport.rank))
+        received = torch.zeros(1_000_000)
+        started_s = time.perf_counter()
+        blocks, buffers = (
+            ([empty, block], [empty, received]) if transport.rank == 0 else ([block, empty], [received, empty])
+        )
+        pending = transport.start_exchange(blocks, buffers)
+        took_s = time.perf_counter() - started_s
+        pending.wait()
+        assert bool((received == 1.0 - transport.rank).all())
+        return took_s
+
+    assert run_in_threads(2, rank)[0] < waits_s / 2
+
+
 def test_broadcast_brings_the_source_to_all(run_in_threads: RunInThreads) -> None:
     def rank(transport: Transport) -> float:
         tensor = torch.tensor([float(transport.rank)])

@@ -194,6 +194,17 @@ class GlooTransport:
         return received
 
     def start_exchange(self, blocks: Sequence[Tensor], received: Sequence[Tensor], kind: str = "exchange") -> Pending:
+        device = blocks[self.rank].device
+        if device.type == "cuda":  # nccl does what it is given one after another, and would wait for ever: all at once
+            self._group._start_coalescing(device)
+            self._post(blocks, received)
+            works = [self._group._end_coalescing(device)]
+        else:
+            works = self._post(blocks, received)
+        self._counter.count_round(kind, blocks, self.rank)
+        return _Works(works, blocks, received)
+
+    def _post(self, blocks: Sequence[Tensor], received: Sequence[Tensor]) -> list[Any]:
         works = []
         for peer in range(self.world_size):  # first of all say what is awaited: a message is sent when somebody waits
             if peer != self.rank and received[peer].numel():
@@ -201,8 +212,7 @@ class GlooTransport:
         for peer in range(self.world_size):
             if peer != self.rank and blocks[peer].numel():
                 works.append(self._group.send([blocks[peer]], peer, 0))
-        self._counter.count_round(kind, blocks, self.rank)
-        return _Works(works, blocks, received)
+        return works
 
     def barrier(self) -> None:
         self._group.allreduce([torch.zeros(1)]).wait()  # on the CPU: cheaper than gloo's own barrier
