@@ -190,6 +190,8 @@ def _refuse_caches(tried: Tried | None, strategy: Strategy, task: Task | None, f
 
 def _compare_depth(sampler: Params | None, num_propagations: int, findings: Findings) -> None:
     """Note where a sampler follows more or fewer hops than the model reads."""
+    if not getattr(sampler, "is_by_hop", True):  # any layer may read any of its edges
+        return
     fanouts = getattr(sampler, "fanouts", None)
     num_hops = len(fanouts) if fanouts is not None else getattr(sampler, "num_hops", num_propagations)
     if num_hops == num_propagations:
@@ -273,6 +275,8 @@ def summarise(config: RunConfig) -> str:
         words.append(f"batch {params['batch_size']:,}")
     if "clusters_per_batch" in params:
         words.append(f"{params['clusters_per_batch']:,} of {params['num_clusters']:,} clusters")
+    if config.update.name != "all_reduce":
+        words.append(config.update.name)
     if config.task.name != DEFAULT:
         words.insert(2, config.task.name)
     words += [_counted(config.trainers, "trainer"), _counted(config.samplers, "sampler")]
