@@ -117,10 +117,11 @@ def measure(ranks: int, events_per_s: float, seconds: float) -> list[str]:
         session.close(force=True)
     p50, p99, worst = np.percentile(late_s, [50, 99, 100]) * 1e3
     rate = f"{len(late_s) / wall_s:,.0f} steps a second (asked for {events_per_s:,.0f})"
-    sys.stdout.write(
-        f"{ranks} ranks, {rate} over {wall_s:.0f} s: late by {p50:.0f} ms (median), {p99:.0f} ms (99 %), {worst:.0f} ms (worst); kernel {used[0]:.1%} and "
-        f"scheduler {used[1]:.1%} of a core; load {os.getloadavg()[0]:.1f}\n"
-    )
+    late = f"late by {p50:.0f} ms (median), {p99:.0f} ms (99 %), {worst:.0f} ms (worst)"
+    cpu = f"kernel {used[0]:.1%} and scheduler {used[1]:.1%} of a core"
+    each = f"{used[0] * wall_s / max(1, len(late_s)) * 1e6:.0f} and {used[1] * wall_s / max(1, len(late_s)) * 1e6:.0f}"
+    sys.stdout.write(f"{ranks} ranks, {rate} over {wall_s:.0f} s: {late}; {cpu}, {each} us an event; ")
+    sys.stdout.write(f"load {os.getloadavg()[0]:.1f}\n")
     wrong = [str(event.data["cause"]) for event in of_kind(run.events, "rank_failed")] + heard.wrong
     if told != sum(heard.last.values()):
         wrong.append(f"the log tells {told} steps, the kernel heard {sum(heard.last.values())}")

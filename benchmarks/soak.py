@@ -37,7 +37,7 @@ def soak(ranks: int, events_per_s: float, minutes: float, samples: Path | None) 
     try:
         processes = {"kernel": psutil.Process(), "scheduler": scheduler_of(session)}
         run, heard = start(session, ranks, events_per_s, seconds), Heard(keeps=False)
-        run.subscribe(heard.take)
+        run.subscribe(heard.take, replay=True)
         while not run.has_ended:
             time.sleep(SAMPLE_S)
             _ = run.status, len(run.history)
@@ -48,9 +48,10 @@ def soak(ranks: int, events_per_s: float, minutes: float, samples: Path | None) 
                 with samples.open("a") as file:
                     file.write(json.dumps(line) + "\n")
         status = run.status
+        causes = [str(event.data["cause"]) for event in run.milestones if event.kind == "rank_failed"]
     finally:
         session.close(force=True)
-    wrong = [*heard.wrong[:5], *([] if status == "finished" else [f"the run is {status}"])]
+    wrong = [*heard.wrong[:5], *([] if status == "finished" else [f"the run is {status}", *causes])]
     steps = sum(heard.last.values())
     sys.stdout.write(f"{minutes:g} minutes, {ranks} ranks, {steps:,} steps heard, load {os.getloadavg()[0]:.1f}\n")
     for name, values in memory.items():

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Arena:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={HOME_MB}m,mode=700", "workbench-chaos", str(self.home)]
         self.is_mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
         os.environ["WORKBENCH_HOME"] = str(self.home)
+        self._fills = threading.Event()
         self.graph = _graph()
         self.session = self.connect()
 
@@ -94,13 +96,27 @@ class Arena:
 
     # ---- the disk
 
-    def fill(self) -> Path:
-        """Take every byte that is left; return the file that holds them."""
-        filler = self.home / "filler"
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"\0" * 4096)
-        return filler
+    def fill(self) -> None:
+        """Take every byte that is left, also what becomes free later, until ``free_disk``."""
+        self._fills.set()
+        filled = threading.Event()
+        threading.Thread(target=self._keep_full, args=(filled,), daemon=True).start()
+        filled.wait()
+
+    def _keep_full(self, filled: threading.Event) -> None:
+        with (self.home / "filler").open("wb", buffering=0) as file:
+            while self._fills.is_set():
+                try:
+                    file.write(b"\0" * 4096)
+                except OSError:
+                    filled.set()
+                    time.sleep(0.001)
+
+    def free_disk(self) -> None:
+        """Give the space back."""
+        self._fills.clear()
+        time.sleep(0.05)
+        (self.home / "filler").unlink(missing_ok=True)
 
     def close(self) -> None:
         """End everything and leave nothing."""

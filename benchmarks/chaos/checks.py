@@ -46,14 +46,19 @@ def every_step_is_told_once(run: Run) -> Iterable[str]:
         last[event.generation, event.rank] = event.data["step"]
 
 
-def nothing_waited_long(run: Run, kind: Kind) -> Iterable[str]:
-    """Between two events of a run less than 30 s pass; a new zygote takes as long as the import of torch does."""
-    if kind.name == "zygote_killed":
-        return
-    times = [event.time_s for event in run.events]
-    longest = max((after - before for before, after in itertools.pairwise(times)), default=0.0)
+def nothing_waited_long(run: Run) -> Iterable[str]:
+    """Between two events of a gang less than 30 s pass; waiting for a cluster that starts is no hang of the run."""
+    pairs = itertools.pairwise(run.events)
+    longest = max((after.time_s - before.time_s for before, after in pairs if after.kind != "gang_starting"), default=0)
     if longest > HANG_S:
         yield f"nothing was told for {longest:.1f} s"
+
+
+def came_too_late(run: Run, kind: Kind) -> bool:
+    """Say whether a fault that must show did not: the run was done when it came."""
+    must_show = kind.restarts or kind.ends == "failed"
+    failed = any(True for _ in of_kind(run.events, "rank_failed"))
+    return bool(must_show) and run.status == "finished" and not failed
 
 
 def ended_rightly(run: Run, kind: Kind) -> Iterable[str]:
@@ -90,6 +95,8 @@ def no_orphan(arena: Arena) -> Iterable[str]:
         time.sleep(0.05)
     if ranks := arena.ranks():
         yield f"ranks {[rank.pid for rank in ranks]} live on"
+    while time.monotonic() < deadline + 10.0 and len(arena.zygotes()) > 1:  # who came second leaves
+        time.sleep(0.2)
     if len(arena.zygotes()) > 1:
         yield f"{len(arena.zygotes())} zygotes"
 

@@ -7,7 +7,6 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.chaos.arena import EPOCHS, Arena, losses_of
 from benchmarks.chaos.plan import STARTING_SHARE, Fault
@@ -85,10 +84,10 @@ def _scheduler(arena: Arena, run: Run, fault: Fault) -> float:
 
 
 def _zygote(arena: Arena, run: Run, fault: Fault) -> float:
-    zygotes = arena.zygotes()
-    if not zygotes:
+    parents = {rank.ppid() for rank in arena.ranks()}
+    if not parents:
         raise TooLateError
-    return _kill(zygotes[0].pid)
+    return _kill(parents.pop())
 
 
 def trip(arena: Arena, run: Run, fault: Fault, action: str = "") -> float:
@@ -114,16 +113,11 @@ def _twice(arena: Arena, run: Run, fault: Fault) -> float:
 
 
 def _full_disk(arena: Arena, run: Run, fault: Fault) -> float:
-    now_s = time.time()
-    filler = arena.fill() if arena.is_mounted else None
-    if filler is None:
+    if not arena.is_mounted:
         raise RuntimeError("disk_full needs a home that is mounted on its own: run as root, or leave the kind out")
+    now_s = time.time()
+    arena.fill()
     return now_s
-
-
-def free_disk(home: Path) -> None:
-    """Give the space back."""
-    (home / "filler").unlink(missing_ok=True)
 
 
 _HOW: dict[str, Callable[[Arena, Run, Fault], float]] = {

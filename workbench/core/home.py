@@ -25,7 +25,8 @@ def home_folder(name: str) -> Path:
     """
     folder = home() / name
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # a mode is that of the last folder alone
+        folder.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         findings = Findings("home")
         findings.add("WORKBENCH_HOME", "a folder that can be made and written", f"{home()}: {error}", HOME_FIX)

@@ -24,6 +24,8 @@ from workbench.runtime.zygote import ENVIRONMENT
 from workbench.runtime.zygote_link import spawn_zygote
 
 log = logging.getLogger(__name__)
+# Dask remembers its last thousand messages a connection (ours are long) and an hour of load: memory would grow with it.
+FRUGAL = {"distributed.admin.low-level-log-length": 20, "distributed.admin.system-monitor.log-length": 60}
 LOOPBACK = "127.0.0.1"  # every address, that of the HTTP server too, which would listen everywhere
 IDLE_CHECK_S = 5.0
 RESPAWN_PAUSE_S = 1.0
@@ -50,15 +52,22 @@ class LocalCluster:
     async def run(self, zygote: subprocess.Popen[bytes]) -> None:
         """Serve until asked to end or idle for long."""
         # The first lines of this process have started the zygote already: its import of torch takes the longest.
+        import dask
         from distributed import Scheduler
 
         from workbench.runtime.rank_host import RankHost
         from workbench.runtime.run_manager import RunManager
 
+        dask.config.set(FRUGAL)
         self._zygote = zygote
         self._manager = RunManager()
         scheduler = Scheduler(
-            host=LOOPBACK, port=0, dashboard=False, dashboard_address=f"{LOOPBACK}:0", idle_timeout=None
+            protocol="tls" if dask.config.get("distributed.comm.require-encryption") else "tcp",
+            host=LOOPBACK,
+            port=0,
+            dashboard=False,
+            dashboard_address=f"{LOOPBACK}:0",
+            idle_timeout=None,
         )
         await scheduler
         self._scheduler = scheduler

@@ -197,6 +197,7 @@ class RankHost(WorkerPlugin):  # type: ignore[misc]  # distributed is untyped
         finally:
             theirs.close()
         reader, rank.writer = await asyncio.open_unix_connection(sock=mine)
+        spec = {**spec, "tls": tls_of(self._worker)}  # over a socket that two processes share, and in no log
         for message in ({"op": "spec", "spec": spec}, *rank.waiting):
             rank.send(message)
         try:
@@ -244,6 +245,16 @@ def _environment(spec: dict[str, Any], worker_env: dict[str, str]) -> dict[str, 
     elif visible is None:
         env["CUDA_VISIBLE_DEVICES"] = str(spec["host_index"])
     return env
+
+
+def tls_of(worker: Worker) -> dict[str, str]:
+    """Return what a client on this worker's host needs to speak TLS with the scheduler; empty where TCP will do."""
+    if not str(worker.scheduler.address).startswith("tls://"):
+        return {}
+    security = worker.security
+    fields = {"tls_ca_file": security.tls_ca_file}
+    fields |= {"tls_client_cert": security.tls_worker_cert, "tls_client_key": security.tls_worker_key}
+    return {name: value for name, value in fields.items() if value}
 
 
 def rank_log(folder: Path, rank: int) -> Path:

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Scheduler
+from distributed.comm import get_address_host
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from workbench.core.events import Event
 from workbench.runtime.continuation import continued
 from workbench.runtime.event_log import EventLog
+from workbench.runtime.placement import free_workers, quiet_workers
 from workbench.runtime.rank_host import guarded
 from workbench.runtime.rank_messages import event_of, signals_of
 from workbench.runtime.run_folder import RunFolder
 from workbench.runtime.run_records import (
     ControlAsked,
     EndRun,
-    Host,
     HostsOffered,
     Instruction,
     KillRanks,
@@ -47,6 +48,8 @@ from workbench.runtime.waiting import waiting_text
 log = logging.getLogger(__name__)
 IPC_TIMEOUT_S = 60.0
 RETRY_S = 1.0
+LOOK_EVERY_S = 1.0
+QUIET_S = 25.0  # without a heartbeat
 MAX_WAITING_BYTES = 1 << 25
 
 
@@ -87,6 +90,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 "workbench_runs": self.list_runs,
             }
         )
+        self._look()
         scheduler.stream_handlers.update(
             {
                 "workbench_rank_said": guarded(self._on_rank_said),
@@ -120,9 +124,8 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             run.state, again = continued(state, RunFolder(path=path))
             self._publish(run, [again])
         else:
-            data = {"config": config, "summary": record["summary"]}
             notes = [("log_written", {"level": "warning", "text": note}) for note in options.get("notes", ())]
-            told = [("run_created", data), *notes]
+            told = [("run_created", {"config": config, "summary": record["summary"]}), *notes]
             self._publish(run, [Event(kind=kind, time_s=state.created_s, data=data) for kind, data in told])
         self._offer_hosts()
 
@@ -276,24 +279,22 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
     def _offer_hosts(self) -> None:
         for run in list(self._runs.values()):
             if not run.state.status.ended:
-                hosts, num_samplers = self._free()
+                active = [other.state for other in self._runs.values() if not other.state.status.ended]
+                hosts, num_samplers = free_workers(self._scheduler.workers, self._ready, active)
                 self._feed(run, HostsOffered(time_s=time.time(), hosts=hosts, num_samplers=num_samplers))
                 states = {run_id: other.state for run_id, other in self._runs.items()}
-                if text := waiting_text(run.state, states, len(hosts), num_samplers):
-                    self._say_once(run, f"waits after generation {run.state.generation}", "info", text)
                 for why in self._unfit.values() if not run.state.live else ():
                     self._say_once(run, why, "error", why)
+                if text := waiting_text(run.state, states, len(hosts), num_samplers):
+                    self._say_once(run, f"waits after generation {run.state.generation}", "info", text)
 
-    def _free(self) -> tuple[tuple[Host, ...], int]:
-        """Return the workers that may hold a rank now, by name, and the number of idle samplers."""
-        active = [run.state for run in self._runs.values() if not run.state.status.ended]
-        busy = {state.hosts[rank].address for state in active for rank in state.live}
-        workers = self._scheduler.workers
-        free = [
-            Host(address=address, name=str(workers[address].name), host=workers[address].host)
-            for address in self._ready - busy
-            if address in workers and workers[address].resources.get("trainer")
-        ]
-        total = sum(int(worker.resources.get("sampler", 0)) for worker in workers.values())
-        used = sum(state.num_samplers for state in active if state.live)
-        return tuple(sorted(free, key=lambda host: (len(host.name), host.name))), total - used
+    def _look(self) -> None:
+        """Once a second: a worker of another machine that is silent is told, and after a while held for lost."""
+        self._scheduler.loop.call_later(LOOK_EVERY_S, self._look)
+        own_host, now_s = get_address_host(self._scheduler.address), time.time()
+        for run in list(self._runs.values()):
+            for quiet in quiet_workers(self._scheduler.workers, run.state, own_host, now_s):
+                self._say_once(run, f"quiet {quiet.host.address}", "warning", quiet.text)
+                if quiet.seconds > QUIET_S:
+                    remove = self._scheduler.remove_worker
+                    self._scheduler.loop.add_callback(remove, quiet.host.address, stimulus_id="workbench-quiet")

@@ -31,15 +31,24 @@ class SamplerCrew:
         Where each rank's source listens.
     num_samplers : int
     link : RankLink
+    tls : dict
+        Settings of ``distributed.security.Security``; empty without TLS.
     """
 
     def __init__(
-        self, scheduler: str, name: str, addresses: list[dict[str, Any]], num_samplers: int, link: RankLink
+        self,
+        scheduler: str,
+        name: str,
+        addresses: list[dict[str, Any]],
+        num_samplers: int,
+        link: RankLink,
+        tls: dict[str, str],
     ) -> None:
-        from distributed import Client
+        from distributed import Client, Security
 
         logging.getLogger("distributed").setLevel(logging.ERROR)
-        self._client = Client(scheduler, set_as_default=False, name=name)
+        security = Security(require_encryption=True, **tls) if tls else None
+        self._client = Client(scheduler, set_as_default=False, name=name, security=security)
         self._name, self._addresses, self._link = name, addresses, link
         self._closed = False
         self._futures: dict[int, Any] = {}
@@ -115,5 +124,5 @@ def open_source(plan: BatchPlan, link: RankLink, spec: dict[str, Any], group: An
     crew = None
     if rank == 0:
         name = f"{spec['run_id']}-{spec['generation']}"
-        crew = SamplerCrew(spec["scheduler"], name, addresses, num_samplers, link)
+        crew = SamplerCrew(spec["scheduler"], name, addresses, num_samplers, link, spec["tls"])
     return CrewedSource(source, crew)

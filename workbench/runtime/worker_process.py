@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 
+from workbench.runtime.cluster_process import FRUGAL
 from workbench.runtime.zygote import die_with_parent
 
 
@@ -20,7 +21,8 @@ async def serve(address: str, name: str, role: str, scratch: str) -> None:
     from distributed import Worker
 
     # Profiling costs 4% of a core in an idle worker; a batch lies in the ring, not in the worker's memory.
-    with dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.limit": "30 s"}):
+    settings = FRUGAL | {"distributed.worker.profile.enabled": False, "distributed.admin.tick.limit": "30 s"}
+    with dask.config.set(settings):
         worker = Worker(
             address,
             host="127.0.0.1",
