@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from workbench.models import call_model
 from workbench.partition import Partition, partition
 from workbench.train.keyed_dropout import KeyedDropout, rows_of_graph
 from workbench.train.message_watch import MessageWatch
+from workbench.train.part_run import StepRows
 from workbench.train.part_runner import PartInference, PartRunner
 from workbench.train.partitioned import open_local_part
 from workbench.train.thread_transport import run_in_threads
@@ -106,7 +107,13 @@ def on_the_whole_graph(module: nn.Module, graph: Graph, *, keyed: bool = False) 
 
 
 def on_parts(
-    module: nn.Module, folder: Path, num_parts: int, *, keyed: bool = False, through_memory: bool = True
+    module: nn.Module,
+    folder: Path,
+    num_parts: int,
+    *,
+    keyed: bool = False,
+    through_memory: bool = True,
+    make_rows: Callable[[PartRunner], StepRows] | None = None,
 ) -> list[Result]:
     """Train and evaluate copies of a module on every part, one rank each; loss and gradients are those of all ranks."""
     copies = [copy.deepcopy(module).train() for _ in range(num_parts)]
@@ -115,7 +122,10 @@ def on_parts(
         model, part = copies[transport.rank], open_local_part(folder, transport.rank)
         runner = PartRunner(part, transport, CPU, torch.float64)
         transport.take_bytes()
-        outputs = runner.forward(model, dropout_key=KEY if keyed else None)
+        rows = None if make_rows is None else make_rows(runner)
+        if rows is not None:
+            rows.begin(1, model)
+        outputs = runner.forward(model, dropout_key=KEY if keyed else None, rows=rows)
         nodes = part.graph.train_nodes.copy()
         targets = torch.from_numpy(part.graph.y[nodes].copy())
         loss = functional.cross_entropy(outputs[torch.from_numpy(nodes)], targets, reduction="sum")
