@@ -188,13 +188,14 @@ def main() -> None:
     parser.add_argument("--root", default=os.environ.get("WORKBENCH_DATA"), help="folder of the data sets")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after that")
     parser.add_argument("--page", action="store_true", help="measure nothing")
+    parser.add_argument("--only", choices=("accuracy", "memory"), help="one of the two alone")
     options = parser.parse_args()
     kept = KeptRuns(RESULTS / "histories", ("dataset", "row", "rng_seed", "graph", "num_nodes"))
     until_s = time.monotonic() + 60 * options.minutes
     for wanted in [] if options.page else list(missing(kept)):
         if time.monotonic() > until_s:
             break
-        if kept.has(wanted):
+        if kept.has(wanted) or options.only == ("accuracy" if wanted["dataset"] == "memory" else "memory"):
             continue
         if wanted["graph"] is not None:
             run: dict[str, Any] = measure_memory(wanted)
