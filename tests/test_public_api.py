@@ -10,7 +10,15 @@ import pytest
 import workbench
 
 PUBLIC = [
-    *("Explosion", "Graph", "LinkNeighborLoader", "NeighborLoader", "NeighborhoodExplorer", "Partition"),
+    *(
+        "ClusterPanel",
+        "Explosion",
+        "Graph",
+        "LinkNeighborLoader",
+        "NeighborLoader",
+        "NeighborhoodExplorer",
+        "Partition",
+    ),
     *("PartitionExplorer", "Run", "RunComparison", "SampledSubgraph", "Session", "TrainingDashboard", "attach"),
     *(
         "check_parity",

@@ -32,6 +32,7 @@ _EXPORTS = {
     "export_script": "workbench.session",
     "attach": "workbench.session",
     "compare": "workbench.session",
+    "ClusterPanel": "workbench.widgets",
     "NeighborhoodExplorer": "workbench.widgets",
     "PartitionExplorer": "workbench.widgets",
     "RunComparison": "workbench.widgets",

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
+    "ClusterPanel": "workbench.widgets.cluster_panel",
     "NeighborhoodExplorer": "workbench.widgets.neighborhood_explorer",
     "PartitionExplorer": "workbench.widgets.partition_explorer",
     "RunComparison": "workbench.widgets.run_comparison",

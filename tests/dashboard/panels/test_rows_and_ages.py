@@ -116,7 +116,10 @@ def test_predicted_bytes_stand_beside_the_measured_ones() -> None:
     assert rows["request"]["ratio"] == 0.0, "predicted, and never seen"
     assert rows["gather"]["predicted_bytes"] is None
     assert view["ratio"] == pytest.approx(exact / (exact + 1e6))
-    assert "below predicted" in view["line"]
+    assert view["line"].endswith("; 2.23 MiB of it 30% below predicted"), "the rest has no prediction"
+    every = {"all_reduce": exact, "gather": rows["gather"]["step_bytes"], "control": 48.0}
+    full = shown("traffic", extras.with_prediction(event_logs.healthy(last_step=30), **every))
+    assert full["line"].endswith(" a step, as predicted")
 
 
 def test_gpus_are_shown_where_there_are_any() -> None:

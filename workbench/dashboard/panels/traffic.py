@@ -87,9 +87,12 @@ class TrafficPanel(Panel[TrafficState]):
         step = sum(row["step_bytes"] for row in measured)
         both = [row for row in measured if row["predicted_bytes"] is not None]
         predicted = sum(row["predicted_bytes"] for row in both)
-        ratio = sum(row["step_bytes"] for row in both) / predicted if predicted and state.steps else None
+        covered = sum(row["step_bytes"] for row in both)
+        ratio = covered / predicted if predicted and state.steps else None
         return {
-            "line": f"{format_bytes(step)} a step{_compared(ratio)}" if state.steps else "no step finished yet",
+            "line": f"{format_bytes(step)} a step{_compared(ratio, covered, step)}"
+            if state.steps
+            else "no step finished yet",
             "rows": rows,
             "step_bytes": step,
             "predicted_bytes": predicted if both else None,
@@ -103,13 +106,13 @@ def _place(order: list[str], kind: str) -> int:
     return order.index(kind) if kind in order else len(order)
 
 
-def _compared(ratio: float | None) -> str:
-    """``1.04 -> ', 4% above predicted'``, of the kinds that have a prediction."""
+def _compared(ratio: float | None, covered: float, step: float) -> str:
+    """``1.04 -> ', 4% above predicted'``; where other kinds have no prediction, of those that have one."""
     if ratio is None:
         return ""
-    if abs(ratio - 1) < 0.005:
-        return ", as predicted"
-    return f", {percent(abs(ratio - 1))} {'above' if ratio > 1 else 'below'} predicted"
+    side = "above" if ratio > 1 else "below"
+    words = "as predicted" if abs(ratio - 1) < 0.005 else f"{percent(abs(ratio - 1))} {side} predicted"
+    return f", {words}" if covered >= 0.95 * step else f"; {format_bytes(covered)} of it {words}"
 
 
 def _row(state: TrafficState, kind: str) -> dict[str, Any]:
