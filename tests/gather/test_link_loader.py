@@ -121,6 +121,14 @@ def test_repeated_and_isolated_pairs_are_sampled() -> None:
     assert batch.batch[:8].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
+def test_trees_of_another_sampler_have_the_number_of_their_pair() -> None:
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=6)
+    pairs = torch.tensor([[5, 4, 1], [2, 0, 1]])
+    (batch,) = LinkNeighborLoader(data, None, pairs, batch_size=3, neighbor_sampler="shadow")
+    assert batch.n_id[batch.edge_label_index].tolist() == pairs.tolist()
+    assert batch.batch[batch.edge_label_index].tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
 @pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_seed_edges_can_be_left_out_of_the_sample(data: Data, disjoint: bool, workers: int) -> None:

@@ -64,6 +64,14 @@ def test_a_repeated_seed_has_a_row_for_each_time_with_the_same_edges() -> None:
     assert (batch.num_sampled_nodes, batch.num_sampled_edges) == ([3, 2], [7])
 
 
+@pytest.mark.parametrize("options", [{"disjoint": True}, {"neighbor_sampler": "shadow"}], ids=str)
+def test_a_repeated_seed_has_a_tree_for_each_time(options: dict[str, Any]) -> None:
+    batch = only_batch(NeighborLoader(star(), [-1], [0, 5, 0], batch_size=3, **options))
+    assert batch.n_id[:3].tolist() == [0, 5, 0]
+    assert batch.batch.bincount().tolist() == [4, 1, 4]
+    assert torch.equal(batch.n_id[batch.batch == 0], batch.n_id[batch.batch == 2])
+
+
 def test_rows_of_a_repeated_seed_get_the_same_output() -> None:
     torch.manual_seed(0)
     edge_index = torch.randint(0, 30, (2, 200))
@@ -206,6 +214,7 @@ def test_models_that_fit_or_cannot_be_told_do_not_warn() -> None:
         warnings.simplefilter("error")
         for model in (GCN(6, 4, 2, 2), SGConv(6, 2, K=3), MLP([6, 2])):
             NeighborLoader(star(), [2, 2], model=model)
+        NeighborLoader(star(), None, model=GCN(6, 4, 3, 2), neighbor_sampler="shadow")  # its hops are no layers
 
 
 def test_a_sampler_of_the_workbench_can_take_the_place() -> None:

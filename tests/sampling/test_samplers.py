@@ -129,7 +129,9 @@ def test_the_scratch_of_a_thread_changes_nothing_and_takes_at_most_16_bytes_a_no
 @pytest.mark.parametrize("case", CASES)
 def test_a_repeated_seed_is_an_error_that_says_which_or_a_second_tree(case: str) -> None:
     graph = with_columns(graphs.karate())
-    if draw(graph, [0], case).batch is None:
+    has_trees = sampler_of(case).has_trees
+    assert (draw(graph, [0], case).batch is not None) == has_trees
+    if not has_trees:
         with pytest.raises(InputError, match=r"node 3 again at position 2.*numpy\.unique"):
             draw(graph, [3, 1, 3], case)
     else:

@@ -177,6 +177,13 @@ def test_fanouts_of_another_length_than_the_model_are_a_warning_with_both_number
     assert finding.got.startswith(text)
 
 
+def test_hops_that_are_no_layers_are_not_compared_with_them() -> None:
+    deep = {"model": "sage", "num_layers": 3, "epochs": 1, "strategy": "mini_batch"}
+    assert resolve(GRAPH, sampler="shadow", **deep).warnings == ()
+    (finding,) = resolve(GRAPH, sampler="full", **deep).warnings
+    assert finding.got.startswith("2 hops")
+
+
 def test_a_run_is_summed_up_in_one_line() -> None:
     resolved = resolve(GRAPH, "sage", "mini_batch", epochs=1, fanouts=(15, 10), trainers=2, samplers=1)
     assert resolved.summary == "sage · mini_batch · neighbor (15, 10) · batch 1,024 · 2 trainers · 1 sampler"

@@ -69,7 +69,9 @@ class Sampling:
 
     @property
     def num_hops(self) -> int | None:
-        """Return the hops that are followed, where the sampler says so."""
+        """Return the hops that are followed, where the sampler says so and each is a layer's."""
+        if not getattr(self.sampler, "is_by_hop", True):  # any layer may read any of its edges
+            return None
         fanouts = getattr(self.sampler, "fanouts", None)
         return getattr(self.sampler, "num_hops", None) if fanouts is None else len(fanouts)
 

@@ -96,6 +96,11 @@ class Sampler(Params):
         """Say whether every hop's edges end at nodes of the hop before, so that a model may cut rows by hop."""
         return not self.draws_seeds
 
+    @property
+    def has_trees(self) -> bool:
+        """Say whether each seed has a tree of its own: `batch` is set, and the same seed may come twice."""
+        return False
+
     def num_batches(self, graph: Topology) -> int:
         """Return the batches of an epoch, of a sampler that draws its seeds; for the others the seeds decide."""
         raise NotImplementedError(f"{type(self).__name__} takes the seeds that it is given")
@@ -117,7 +122,7 @@ class Sampler(Params):
         ----------
         seed_nodes : array, int64 (b)
             Checked ids (:func:`workbench.sampling.as_seed_nodes`), each once (trees side by side may have the same
-            seed); none at all is a valid batch.
+            seed: `has_trees`); none at all is a valid batch.
         epoch, batch, rng_seed : int
             The key of its randomness.
         scratch : Scratch, optional

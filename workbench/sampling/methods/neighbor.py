@@ -68,7 +68,6 @@ class NeighborSampler(Sampler):
 
     @property
     def has_trees(self) -> bool:
-        """Say whether each seed has a tree of its own."""
         return self.disjoint or self.time_attr is not None
 
     def sample(

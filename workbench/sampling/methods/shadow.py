@@ -31,6 +31,10 @@ class ShadowSampler(Sampler):
     def is_by_hop(self) -> bool:
         return False
 
+    @property
+    def has_trees(self) -> bool:
+        return True
+
     def sample(
         self,
         graph: Topology,
