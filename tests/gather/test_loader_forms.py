@@ -49,10 +49,12 @@ def test_weighted_draws_follow_the_weights_of_the_original_edges() -> None:
 
 def test_columns_that_are_no_weights_are_named() -> None:
     for score in (torch.tensor([1.0, -1, 1, 1]), torch.tensor([1.0, float("nan"), 1, 1]), torch.zeros(4)):
-        assert findings_of(hub(score=score), weight_attr="score").keys() == {"edge_data['score']"}
+        assert findings_of(hub(score=score), weight_attr="score").keys() == {"data['score']"}
     assert findings_of(hub(score=torch.ones(3)), weight_attr="score").keys() == {"data['score']"}
     assert findings_of(hub(score=torch.ones(4, 2)), weight_attr="score").keys() == {"data['score']"}
     assert findings_of(hub(), weight_attr="score").keys() == {"weight_attr"}
+    wrong = findings_of(hub(score=torch.tensor([1.0, -1, 1, 1])), weight_attr="score")
+    assert wrong["data['score']"] == "-1.0 at edge 1, 1 such in all", "as the data numbers its edges"
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "last"])

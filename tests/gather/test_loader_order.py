@@ -142,6 +142,15 @@ def test_an_error_of_the_users_comes_where_its_batch_would_have_come() -> None:
     wait_until_no_worker()
 
 
+def test_an_error_of_worker_init_fn_is_the_users_own() -> None:
+    def refuse(number: int) -> None:
+        raise LookupError(f"worker {number}")
+
+    with pytest.raises(LookupError, match="worker 0"):
+        next(iter(make(num_workers=1, worker_init_fn=refuse)))
+    wait_until_no_worker()
+
+
 def test_a_batch_that_takes_too_long_is_an_error() -> None:
     gate = threading.Event()
     loader = make(num_workers=1, timeout=0.05, transform=lambda batch: gate.wait() and batch, filter_per_worker=True)

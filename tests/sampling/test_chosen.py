@@ -181,9 +181,10 @@ def test_what_is_wrong_with_times_is_named(params: dict[str, Any], seed_times: A
         (np.where(np.arange(156) == 9, -1.0, 1.0), "-1.0 at edge 9"),
         (np.where(np.arange(156) == 9, np.nan, 1.0), "nan at edge 9"),
         (np.where(np.arange(156) == 9, np.inf, 1.0), "inf at edge 9"),
+        (np.where(np.arange(156) == 9, 1e-60, 1.0), "1e-60 at edge 9"),
         (np.ones((156, 2)), "one number an edge"),
     ],
-    ids=["all zero", "negative", "NaN", "infinite", "two columns"],
+    ids=["all zero", "negative", "NaN", "infinite", "too small", "two columns"],
 )
 def test_wrong_weights_are_errors(weights: Any, said: str) -> None:
     karate = graphs.karate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,7 +40,8 @@ def ordered_map(
     Raises
     ------
     RunError
-        If a result did not come within `timeout_s`. What `function` raises is raised where its result would have come.
+        If a result did not come within `timeout_s`. What `function` or `on_start` raises is raised where the result
+        would have come.
 
     Notes
     -----
@@ -50,7 +52,8 @@ def ordered_map(
     if threads == 0:
         yield from map(function, rest)
         return
-    pool = _pool(threads, on_start)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="workbench-loader")
+    function = function if on_start is None else _begun_by(on_start, function)
     waiting: deque[Future[Result]] = deque()
     try:
         while True:
@@ -63,14 +66,20 @@ def ordered_map(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _pool(threads: int, on_start: Callable[[int], object] | None) -> ThreadPoolExecutor:
-    numbers = itertools.count()  # next() is atomic: each thread draws a number of its own
+def _begun_by(on_start: Callable[[int], object], function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Return `function` with `on_start` before a thread's first item: an error of its is raised as that item's.
 
-    def start() -> None:
-        if on_start is not None:
+    The pool's own initializer would hide it behind "the thread pool is not usable anymore".
+    """
+    numbers, own = itertools.count(), threading.local()  # next() is atomic: each thread draws a number of its own
+
+    def work(item: Item) -> Result:
+        if not hasattr(own, "has_begun"):
             on_start(next(numbers))
+            own.has_begun = True
+        return function(item)
 
-    return ThreadPoolExecutor(threads, thread_name_prefix="workbench-loader", initializer=start)
+    return work
 
 
 def _result(future: Future[Result], timeout_s: float) -> Result:

@@ -9,6 +9,7 @@ from workbench.core.errors import Findings, InputError
 from workbench.gather.loader_check import check_vector, count_nodes
 from workbench.graph import Graph
 from workbench.graph.convert import EDGE_COLUMNS
+from workbench.sampling.columns import note_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,10 @@ def _columns(
         elif argument == "time_attr" and data.is_node_attr(name):
             node_data[name] = check_vector(f"data[{name!r}]", data[name], num_nodes, "for each node", findings)
         else:
-            edge_data[name] = check_vector(f"data[{name!r}]", data[name], num_edges, "for each edge", findings)
+            column = check_vector(f"data[{name!r}]", data[name], num_edges, "for each edge", findings)
+            if column is not None and argument == "weight_attr":
+                note_weights(column, f"data[{name!r}]", findings)  # here edges have the numbers that the user knows
+            edge_data[name] = column
     findings.raise_if_any()
     return node_data, edge_data
 

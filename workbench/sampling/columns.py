@@ -16,6 +16,7 @@ from workbench.sampling.topology import Topology
 T = TypeVar("T", bound=np.generic)
 Ids = NDArray[np.int64]
 _LATEST = 2**63 - 1
+_FLOAT32 = np.finfo(np.float32)
 NO_TIMES: Ids = np.empty(0, np.int64)
 NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
 
@@ -26,7 +27,8 @@ def edge_weights(graph: Topology, name: str) -> NDArray[np.float32]:
     Raises
     ------
     InputError
-        If the graph has no such column, or a weight is negative, infinite or no number, or all are zero.
+        If the graph has no such column, or a weight is negative, infinite, no number, or too large or small for
+        float32, or all are zero.
     """
     column: Any = _columns(graph, "edge_data").get(name)
     if column is None:
@@ -38,21 +40,31 @@ def edge_weights(graph: Topology, name: str) -> NDArray[np.float32]:
 
 
 def _check_weights(column: NDArray[Any], name: str) -> None:
-    findings, where = Findings("weight_attr"), f"edge_data[{name!r}]"
+    findings = Findings("weight_attr")
+    note_weights(column, f"edge_data[{name!r}]", findings)
+    findings.raise_if_any()
+
+
+def note_weights(column: NDArray[Any], where: str, findings: Findings) -> None:
+    """Note what keeps a column from being weights to draw by."""
     if column.ndim != 1 or column.dtype.kind not in "fiub":
         expected, got = "one number an edge", f"{column.dtype} {column.shape}"
         findings.add(where, expected, got, "pass a vector of weights")
-        findings.raise_if_any()
+        return
     good = np.isfinite(column) & (column >= 0)
     if not good.all():
         got = _first_of(column, ~good)
         findings.add(where, "finite weights of 0 or more", got, "give such edges the weight 0, or remove them")
-    elif len(column) and column.max() > np.finfo(np.float32).max:
-        got = _first_of(column, column > np.finfo(np.float32).max)
+    elif len(column) and column.max() > _FLOAT32.max:
+        got = _first_of(column, column > _FLOAT32.max)
         findings.add(where, "weights that float32 can hold", got, "divide all weights by the largest")
+    elif column.dtype.itemsize > 4 and (small := (column > 0) & (column < _FLOAT32.tiny)).any():
+        fix = "multiply all weights by the same number, or give these the weight 0"
+        findings.add(
+            where, f"weights that float32 can hold: 0, or {_FLOAT32.tiny:.3g} and more", _first_of(column, small), fix
+        )
     elif len(column) and not column.any():
         findings.add(where, "at least one positive weight", "all weights 0", "leave weight_attr out for uniform draws")
-    findings.raise_if_any()
 
 
 def _first_of(column: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
