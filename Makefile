@@ -35,11 +35,16 @@ lab: .venv/base ## install, and open JupyterLab on the quickstart (LAB_ARGS=--no
 demo: .venv/base ## install, run the quickstart without a browser, print its results
 	$(RUN) notebooks/run_notebook.py $(NOTEBOOK)
 
-# Checking. The browser tests have a pytest of their own: Playwright's event loop would stay alive in the others.
+# Checking. Most tests keep one core busy, so two processes share them. The browser tests have a pytest of their own after
+# those: Playwright's event loop would stay alive in the others.
+
+LEARNING := tests/cost tests/gather tests/models tests/testing tests/train
 
 test: .venv/dev ## install, and run every test (those in a browser need Chromium)
-	@status=0; \
-	$(RUN) -m pytest --ignore=tests/browser || status=1; \
+	@status=0; echo "two at a time; what $(LEARNING) say comes after the others"; \
+	$(RUN) -m pytest $(LEARNING) > .venv/learning.txt 2>&1 & learning=$$!; trap 'kill $$learning' INT TERM; \
+	$(RUN) -m pytest --ignore=tests/browser $(LEARNING:%=--ignore=%) || status=1; \
+	wait $$learning || status=1; cat .venv/learning.txt; \
 	$(RUN) -m pytest tests/browser || status=1; \
 	exit $$status
 
