@@ -77,7 +77,10 @@ def _check_outputs(outputs: Tensor, work: StepWork, module: nn.Module) -> None:
 def _not_finite(engine: Engine, work: StepWork, loss_sum: float) -> str:
     batch = (work.step - 1) % engine.strategy_run.steps_per_epoch + 1
     own = not math.isfinite(loss_sum)
-    where = f"rank {engine.context.rank}, {work.num_seeds} seeds" if own else "on another rank"
+    rule, others = engine.update_run, "on another rank"
+    if rule.is_by_rank or rule.control_every > 1:
+        others += ", or in an earlier step since ranks last met"
+    where = f"rank {engine.context.rank}, {work.num_seeds} seeds" if own else others
     return (
         f"loss: expected a finite number; got {loss_sum if own else 'none'} in epoch {work.epoch}, step {work.step}, "
         f"batch {batch} of the epoch ({where}). Fix: {_ADVICE}"
