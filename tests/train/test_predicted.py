@@ -46,6 +46,26 @@ def test_halo_bytes_come_out_as_predicted(
     assert 0 < moved - predicted < 200 * trainers, "a flag a parameter and three totals"
 
 
+@pytest.mark.parametrize(
+    ("strategy", "own", "within"),
+    [
+        ("stale_halo", {}, 0.0),
+        ("stale_halo", {"staleness_bound": 2, "refresh_every": 3}, 0.0),
+        ("sampled_boundary", {"boundary_rate": 0.5}, 0.1),
+    ],
+)
+def test_late_and_sampled_halos_come_out_as_predicted(
+    strategy: str, own: dict[str, Any], within: float, graph: Graph, new_folder: NewFolder
+) -> None:
+    """On the mean over steps: rows are sent every R steps, or drawn anew in each of them."""
+    words = {"trainers": 2, "epochs": 9, "hidden_channels": 8, "num_layers": 3, "dropout": 0.0, **QUIET, **own}
+    run = train_here(resolve(graph, "sage", strategy, partition="random", **words), new_folder())
+    predicted, steps = run.told("traffic_predicted")[0]["bytes"], run.told("step_finished")
+    for kind in ("halo_forward", "halo_backward"):
+        mean = sum(step["bytes"].get(kind, 0) for step in steps) / 9
+        assert mean == pytest.approx(predicted[kind], rel=within or 1e-12)
+
+
 def test_features_that_change_each_step_move_beyond_the_prediction(graph: Graph, new_folder: NewFolder) -> None:
     words = {"trainers": 2, "epochs": 1, "hidden_channels": 8, "num_layers": 2, "dropout": 0.5, **QUIET}
     run = train_here(resolve(graph, "gcn", "halo_exchange", partition="random", **words), new_folder())

@@ -21,8 +21,9 @@ def predict_traffic(config: RunConfig, module: nn.Module, halo_rows: int | None 
 
     With p ranks, |theta| trainable numbers of s bytes, H rows in all halos and F_l the width at the l-th
     message-passing layer: all-reduce payload ``p |theta| s`` (on a ring ``2 (p-1) |theta| s``), halo
-    ``s H sum_{l>=1} F_l`` forward and as many backward (times q for boundary sampling at rate q). Derived from Besta &
-    Hoefler, arXiv 2205.09702, as the features of the halo (l = 0) are kept.
+    ``s H sum_{l>=1} F_l`` forward and as many backward (times q for boundary sampling at rate q, over R where
+    rows are sent every R steps). Derived from Besta & Hoefler, arXiv 2205.09702, as the features of the halo (l = 0)
+    are kept.
 
     Parameters
     ----------
@@ -52,8 +53,10 @@ def predict_traffic(config: RunConfig, module: nn.Module, halo_rows: int | None 
     if ranks > 1 and config.strategy.name in _HALO_STRATEGIES and widths is not None:
         rows = count_halo_rows(params) if halo_rows is None else halo_rows
         rate = float(params.get("boundary_rate", 1.0)) if config.strategy.name == "sampled_boundary" else 1.0
-        moved = rate * rows * sum(widths) * size
-        text = f"{'q ' if rate < 1 else ''}s H Σ F_l, l ≥ 1: {rows:,} halo rows, widths {', '.join(map(str, widths))}"
+        every = int(params.get("refresh_every", 1)) if config.strategy.name == "stale_halo" else 1
+        moved = rate * rows * sum(widths) * size / every
+        factor = ("q " if rate < 1 else "") + ("1/R " if every > 1 else "")
+        text = f"{factor}s H Σ F_l, l ≥ 1: {rows:,} halo rows, widths {', '.join(map(str, widths))}"
         for kind in ("halo_forward", "halo_backward"):
             found[kind], formulas[kind] = moved, text
     return found, formulas

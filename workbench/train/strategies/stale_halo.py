@@ -45,7 +45,10 @@ class StaleHalo(Strategy):
     partition: Any = partition_param()  # noqa: RUF009 - a field
     dropout_masks: str = masks_param()
     staleness_bound: int = param(
-        1, help="T: greatest age of a row that another rank sent; 0: that of halo_exchange", unit="steps", minimum=0
+        1,
+        help="T: greatest age of a row that another rank sent, of T steps of which rows are kept; 0: halo_exchange",
+        unit="steps",
+        minimum=0,
     )
     refresh_every: int = param(1, help="R: rows are sent every R steps; at most T + 1", unit="steps", minimum=1)
     smoothing: float = param(
