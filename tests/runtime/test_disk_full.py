@@ -17,8 +17,9 @@ from workbench.runtime import run_folder, run_manager
 from workbench.runtime.event_log import EventLog, read_log
 from workbench.runtime.function_call import function_config
 from workbench.runtime.run_folder import RunFolder
-from workbench.runtime.run_manager import RunManager, _Run
+from workbench.runtime.run_manager import RunManager
 from workbench.runtime.run_records import EndRun, Status
+from workbench.runtime.supervised_run import SupervisedRun
 from workbench.testing.run_replay import Replay
 
 
@@ -61,7 +62,7 @@ class Supervised:
         )
         replay = Replay()
         replay.run_to_step(1)
-        self.run = _Run("r", folder, {}, {}, replay.state, EventLog(folder / "events.log"))
+        self.run = SupervisedRun("r", folder, {}, {}, replay.state, EventLog(folder / "events.log"))
         self.manager._runs["r"] = self.run
 
     def _hear(self, _: str, lines: bytes) -> None:

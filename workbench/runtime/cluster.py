@@ -15,6 +15,7 @@ from workbench.runtime.ask import ask, gone, is_listening
 from workbench.runtime.cluster_files import ClusterFiles
 from workbench.runtime.continuation import check_resumable
 from workbench.runtime.dask_client import open_client, quieten_dask
+from workbench.runtime.dask_settings import LOCAL
 from workbench.runtime.lifetime import lifetime_of, local_lifetime
 from workbench.runtime.local_cluster import check_room, find_or_start, stop_local
 from workbench.runtime.run import Run
@@ -88,7 +89,9 @@ def _connect_local(trainers: int, samplers: int, idle_s: float) -> Cluster:
     check_room(trainers, samplers)
     files = ClusterFiles.of_this_environment()
     address = find_or_start(files, trainers, samplers, idle_s)["address"]
-    cluster = at_address(address) or _remember(Cluster(open_client(address, address), owns_client=True, files=files))
+    cluster = at_address(address) or _remember(
+        Cluster(open_client(address, address, LOCAL), owns_client=True, files=files)
+    )
     cluster.scale(trainers=trainers, samplers=samplers)
     return cluster
 
@@ -102,7 +105,7 @@ def supervisor_of(folder: RunFolder) -> Cluster | None:
     local = files.read()
     if local is not None and local["address"] == address:
         quieten_dask()
-        return _remember(Cluster(open_client(address, address), owns_client=True, files=files))
+        return _remember(Cluster(open_client(address, address, LOCAL), owns_client=True, files=files))
     if is_listening(address):
         with contextlib.suppress(InputError):
             return connect(address)

@@ -20,12 +20,11 @@ from typing import Any
 
 from workbench.core.home import home
 from workbench.runtime.cluster_files import ClusterFiles
+from workbench.runtime.dask_settings import LOCAL
 from workbench.runtime.zygote import ENVIRONMENT
 from workbench.runtime.zygote_link import spawn_zygote
 
 log = logging.getLogger(__name__)
-# Dask remembers its last thousand messages a connection (ours are long) and an hour of load: memory would grow with it.
-FRUGAL = {"distributed.admin.low-level-log-length": 20, "distributed.admin.system-monitor.log-length": 60}
 LOOPBACK = "127.0.0.1"  # every address, that of the HTTP server too, which would listen everywhere
 IDLE_CHECK_S = 5.0
 RESPAWN_PAUSE_S = 1.0
@@ -58,7 +57,7 @@ class LocalCluster:
         from workbench.runtime.rank_host import RankHost
         from workbench.runtime.run_manager import RunManager
 
-        dask.config.set(FRUGAL)
+        dask.config.set(LOCAL)
         self._zygote = zygote
         self._manager = RunManager()
         scheduler = Scheduler(
@@ -128,6 +127,7 @@ class LocalCluster:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self._files.folder,
+                start_new_session=True,  # Linux shares cores between sessions: not all of them as one
             )
 
     def _publish(self) -> None:

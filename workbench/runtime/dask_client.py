@@ -16,8 +16,12 @@ def quieten_dask() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def open_client(target: Any, address: str) -> Any:
-    """Return a client of an address or a cluster object; raise ``InputError`` where nothing answers there."""
+def open_client(target: Any, address: str, settings: dict[str, object] | None = None) -> Any:
+    """Return a client of an address or a cluster object; raise ``InputError`` where nothing answers there.
+
+    `settings` of Dask hold for its connection alone.
+    """
+    import dask
     from distributed import Client
 
     if not (isinstance(target, str) or hasattr(target, "scheduler_address")):
@@ -27,7 +31,8 @@ def open_client(target: Any, address: str) -> Any:
         findings.raise_if_any()
     try:
         # A cluster object brings its own security settings; an address those of Dask's configuration.
-        return Client(target, timeout=10, set_as_default=False, name="workbench")
+        with dask.config.set(settings or {}):
+            return Client(target, timeout=10, set_as_default=False, name="workbench")
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         findings = Findings("connect")
         fix = "check the address and that its scheduler runs, or leave it out for a local cluster"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,12 @@ from workbench.runtime.run_records import (
     WorkerLost,
 )
 from workbench.runtime.run_state import transition
+from workbench.runtime.supervised_run import SupervisedRun
 from workbench.runtime.waiting import waiting_text
 
 log = logging.getLogger(__name__)
 IPC_TIMEOUT_S = 60.0
+GATHER_S = 0.03
 RETRY_S = 1.0
 LOOK_EVERY_S = 1.0
 QUIET_S = 25.0  # without a heartbeat
@@ -58,19 +59,6 @@ def topic_of(run_id: str) -> str:
     return f"workbench/{run_id}"
 
 
-@dataclass(slots=True)
-class _Run:
-    run_id: str
-    folder: Path
-    config: dict[str, Any]
-    options: dict[str, Any]
-    state: RunState
-    log: EventLog
-    unsent: list[Event] = field(default_factory=list)
-    told: set[str] = field(default_factory=set)  # what is said once
-    retries: bool = False  # to write its log
-
-
 class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyped
     """Supervises the runs of a cluster."""
 
@@ -79,7 +67,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     async def start(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, SupervisedRun] = {}
         self._ready: set[str] = set()  # workers whose zygote can fork
         self._unfit: dict[str, str] = {}  # workers that cannot hold a rank, and why
         scheduler.handlers.update(
@@ -103,6 +91,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
 
     async def before_close(self) -> None:
         for run in self._runs.values():
+            self._send(run)
             run.log.close()
 
     # ---- what a client asks
@@ -118,7 +107,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             created_s=time.time(),
             limits=Limits(**options.get("limits", {})),
         )
-        run = _Run(run_id, path, config, options, state, EventLog(path / "events.log"))
+        run = SupervisedRun(run_id, path, config, options, state, EventLog(path / "events.log"))
         self._runs[run_id] = run
         if run.log.seq:
             run.state, again = continued(state, RunFolder(path=path))
@@ -163,7 +152,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
         self._unfit[worker] = text
         self._offer_hosts()
 
-    def _say_once(self, run: _Run, key: str, level: str, text: str) -> None:
+    def _say_once(self, run: SupervisedRun, key: str, level: str, text: str) -> None:
         if key not in run.told:
             run.told.add(key)
             self._publish(run, [Event(kind="log_written", time_s=time.time(), data={"level": level, "text": text})])
@@ -178,23 +167,28 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             self._feed(run, WorkerLost(time_s=time.time(), address=worker))
 
     def _on_rank_said(self, worker: str, run_id: str, generation: int, rank: int, message: dict[str, Any]) -> None:
+        run, may_wait = self._runs[run_id], message["op"] == "events"
         for signal in signals_of(message, rank, generation, time.time()):
-            self._feed(self._runs[run_id], signal, send=False)
-        self._send(self._runs[run_id])
+            self._feed(run, signal, send=False)
+        if not may_wait:
+            self._send(run)
+        elif not run.is_due:  # what many ranks tell goes to the disk and to readers as one piece
+            run.is_due = True
+            self._scheduler.loop.call_later(GATHER_S, self._send, run)
 
     def _on_rank_exited(self, worker: str, run_id: str, **fields: Any) -> None:
         self._feed(self._runs[run_id], RankExited(time_s=time.time(), **fields))
 
     # ---- the state machine and its instructions
 
-    def _feed(self, run: _Run, signal: Signal, *, send: bool = True) -> None:
+    def _feed(self, run: SupervisedRun, signal: Signal, *, send: bool = True) -> None:
         run.state, instructions = transition(run.state, signal)
         for instruction in instructions:
             self._execute(run, instruction)
         if send:
             self._send(run)
 
-    def _execute(self, run: _Run, instruction: Instruction) -> None:
+    def _execute(self, run: SupervisedRun, instruction: Instruction) -> None:
         match instruction:
             case Publish():
                 run.unsent.append(event_of(instruction, run.folder))
@@ -204,6 +198,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                 for rank in instruction.ranks:
                     self._to_rank(run, "workbench_kill_rank", instruction.generation, rank)
             case SendToRank():
+                self._send(run)  # a rank may rely on it that the log holds what came before
                 message = dict(instruction.message)
                 self._to_rank(run, "workbench_send_rank", instruction.generation, instruction.rank, message=message)
             case SetTimer():
@@ -216,15 +211,16 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
                     run.log.close()
                 self._scheduler.loop.add_callback(self._offer_hosts)
 
-    def _fire(self, run: _Run, timer: SetTimer) -> None:
+    def _fire(self, run: SupervisedRun, timer: SetTimer) -> None:
         self._feed(run, TimerFired(time_s=time.time(), name=timer.name, generation=timer.generation))
 
-    def _send(self, run: _Run) -> None:
+    def _send(self, run: SupervisedRun) -> None:
+        run.is_due = False
         if run.unsent:
             events, run.unsent = run.unsent, []
             self._publish(run, events)
 
-    def _publish(self, run: _Run, events: list[Event]) -> None:
+    def _publish(self, run: SupervisedRun, events: list[Event]) -> None:
         lines = run.log.append(events)
         topic = topic_of(run.run_id)
         self._scheduler.log_event(topic, lines)
@@ -234,7 +230,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             run.retries = True
             self._retry_log(run)
 
-    def _retry_log(self, run: _Run) -> None:
+    def _retry_log(self, run: SupervisedRun) -> None:
         """Try again every second to write what a full disk did not take; stop a run that tells too much for memory."""
         has_ended = run.state.status.ended
         if run.log.retry():
@@ -248,7 +244,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             self._feed(run, ControlAsked(time_s=time.time(), kind="stop", by="the run manager: the disk is full"))
         self._scheduler.loop.call_later(RETRY_S, self._retry_log, run)
 
-    def _start_ranks(self, run: _Run, start: StartRanks) -> None:
+    def _start_ranks(self, run: SupervisedRun, start: StartRanks) -> None:
         for rank, host in enumerate(start.hosts):
             spec = {
                 "run_id": run.run_id,
@@ -270,7 +266,7 @@ class RunManager(SchedulerPlugin):  # type: ignore[misc]  # distributed is untyp
             }
             self._scheduler.worker_send(host.address, {"op": "workbench_start_rank", "spec": spec})
 
-    def _to_rank(self, run: _Run, op: str, generation: int, rank: int, **fields: Any) -> None:
+    def _to_rank(self, run: SupervisedRun, op: str, generation: int, rank: int, **fields: Any) -> None:
         message = {"op": op, "run_id": run.run_id, "generation": generation, "rank": rank, **fields}
         self._scheduler.worker_send(run.state.hosts[rank].address, message)
 

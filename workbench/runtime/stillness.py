@@ -17,7 +17,7 @@ from typing import Any
 LOOK_EVERY_S = 1.0
 TOLD_FROM_S = 3.0
 CPU_RATIO = 0.01  # of a core; less is no work
-_WAITING = ("workbench.", "torch.")  # collectives, rings, checkpoints, pauses; kernels of a device
+_WAITING = frozenset({"workbench", "torch"})  # collectives, rings, checkpoints, pauses; kernels of a device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Stillness:
 def _place_of(frame: FrameType | None) -> tuple[int, int] | None:
     """Return the instruction at which a thread is, or None where it may rightly be for long."""
     caller = _outside_library(frame)
-    if frame is None or caller is None or _module(caller).startswith(_WAITING):
+    if frame is None or caller is None or _module(caller).partition(".")[0] in _WAITING:
         return None
     return id(frame), frame.f_lasti
 

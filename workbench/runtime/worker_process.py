@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 
-from workbench.runtime.cluster_process import FRUGAL
+from workbench.runtime.dask_settings import LOCAL
 from workbench.runtime.zygote import die_with_parent
 
 
@@ -21,7 +21,7 @@ async def serve(address: str, name: str, role: str, scratch: str) -> None:
     from distributed import Worker
 
     # Profiling costs 4% of a core in an idle worker; a batch lies in the ring, not in the worker's memory.
-    settings = FRUGAL | {"distributed.worker.profile.enabled": False, "distributed.admin.tick.limit": "30 s"}
+    settings = LOCAL | {"distributed.worker.profile.enabled": False, "distributed.admin.tick.limit": "30 s"}
     with dask.config.set(settings):
         worker = Worker(
             address,
