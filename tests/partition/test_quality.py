@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html.parser
+import math
 from xml.etree import ElementTree
 
 import numpy as np
@@ -164,10 +165,38 @@ def test_bytes_per_layer_add_up_to_the_volume(karate: Graph) -> None:
     assert np.array_equal(layers[1], quality.traffic * 32)
 
 
-@pytest.mark.parametrize("widths", [(0,), (2.5,), (True,)])
-def test_widths_that_are_none_are_refused(karate: Graph, widths: tuple[object, ...]) -> None:
-    with pytest.raises(InputError, match="widths"):
-        partition(karate, 4, "random").quality().traffic_bytes(widths)
+NO_WIDTHS = [0, -64, True, 64.0, 2.5, math.nan, math.inf, "64", None, np.float32(8), np.True_]
+
+
+@pytest.mark.parametrize("width", NO_WIDTHS)
+def test_widths_that_are_none_are_refused(karate: Graph, width: object) -> None:
+    quality = partition(karate, 4, "random").quality()
+    for widths in (width, (width,), (64, width)):
+        with pytest.raises(InputError, match=r"widths: expected whole numbers from 1 up.*Fix"):
+            quality.traffic_bytes(widths)
+    with pytest.raises(InputError, match=r"width: expected a whole number.*Fix"):
+        quality.bytes_per_layer(width)
+    with pytest.raises(InputError, match="itemsize"):
+        quality.bytes_per_layer(64, width)
+    with pytest.raises(InputError, match="bytes_per_value"):
+        quality.traffic_bytes((64,), width)
+
+
+def test_no_widths_and_more_bytes_than_can_be_counted_are_refused(karate: Graph) -> None:
+    quality = partition(karate, 4, "random").quality()
+    with pytest.raises(InputError, match="got none"):
+        quality.traffic_bytes(())
+    for width in (2**61, 2**70):  # the first overflows silently in int64, the second does not fit it
+        with pytest.raises(InputError, match="64 bits"):
+            quality.traffic_bytes((width,))
+        assert quality.bytes_per_layer(width) == quality.comm_volume * width * 4
+
+
+@pytest.mark.parametrize("widths", [16, np.int64(16), (16,), np.array([16])])
+def test_one_width_may_stand_by_itself(karate: Graph, widths: object) -> None:
+    quality = partition(karate, 4, "random").quality()
+    assert np.array_equal(quality.traffic_bytes(widths), quality.traffic[None] * 64)
+    assert quality.bytes_per_layer(np.int64(16)) == quality.traffic_bytes(widths).sum()
 
 
 def test_no_matrix_no_bytes() -> None:

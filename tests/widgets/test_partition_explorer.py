@@ -102,14 +102,6 @@ def test_cora_in_four_parts_says_what_the_specification_says(cora_like: Graph) -
     explorer.close()
 
 
-def test_width_epochs_and_link_change_the_costs_and_the_bytes(explorer: PartitionExplorer) -> None:
-    answer = ask(explorer, "cost", width=256, epochs=1000, link_gbit=100)
-    assert answer["costs"]["settings"] == {"width": 256, "epochs": 1000, "link_gbit": 100}
-    assert "Bytes a layer, width 256, float32" in [row["label"] for row in answer["figures"][0]]
-    with pytest.raises(InputError, match="width"):
-        ask(explorer, "cost", width=0, epochs=1, link_gbit=1)
-
-
 def test_selecting_a_part_tells_the_role_of_every_node(explorer: PartitionExplorer) -> None:
     answer = ask(explorer, "roles", part=2)
     assert explorer.selected_part == 2
@@ -170,9 +162,6 @@ def test_python_sets_the_controls_and_wrong_values_are_refused(explorer: Partiti
         ({"num_parts": "4"}, "num_parts"),
         ({"num_parts": None}, "num_parts"),
         ({"num_parts": True}, "num_parts"),
-        ({"width": 0}, "width"),
-        ({"width": 6.4}, "width"),
-        ({"width": "64"}, "width"),
         ({"methods": ()}, "methods"),
         ({"methods": ("metis", "metis")}, "methods"),
         ({"methods": ("metsi",)}, "methods"),

@@ -33,7 +33,7 @@ def karate() -> Graph:
 
 def test_cost_follows_the_formulas(karate: Graph) -> None:
     quality = partition(karate, 4).quality()
-    settings = CostSettings(width=16, epochs=50, link_gbit=10, num_features=100)
+    settings = CostSettings(widths=(16,), epochs=50, link_gbit=10, num_features=100)
     cost = exchange_cost(quality, settings)
     assert cost.epoch_bytes == 2 * quality.comm_volume * 16 * 4
     assert cost.once_bytes == quality.comm_volume * 100 * 4
@@ -46,7 +46,7 @@ def test_cost_follows_the_formulas(karate: Graph) -> None:
 
 
 def test_the_verdict_is_where_the_lines_cross(karate: Graph) -> None:
-    settings = CostSettings(width=64, epochs=10_000_000, link_gbit=1, num_features=0)
+    settings = CostSettings(widths=(64,), epochs=10_000_000, link_gbit=1, num_features=0)
     costs = [exchange_cost(partition(karate, 4, method).quality(), settings) for method in ("random", "metis")]
     verdict = judge(costs, settings)
     assert verdict is not None
@@ -55,7 +55,7 @@ def test_the_verdict_is_where_the_lines_cross(karate: Graph) -> None:
     assert verdict.better.after(verdict.epochs) <= verdict.other.after(verdict.epochs)
     assert verdict.better.after(verdict.epochs - 1) > verdict.other.after(verdict.epochs - 1)
     assert verdict.pays
-    short = judge(costs, CostSettings(width=64, epochs=1, link_gbit=100, num_features=0))
+    short = judge(costs, CostSettings(widths=(64,), epochs=1, link_gbit=100, num_features=0))
     assert short is not None
     assert not short.pays
     assert "does not pay off within 1 epoch" in short.text
@@ -65,11 +65,18 @@ def test_the_numbers_of_the_verdict_give_its_result() -> None:
     """What is sent once, before the first epoch, is said: else 2.41 s / 0.1 s would seem to be 25 epochs."""
 
     def cost(method: str, partition_s: float, once_s: float, epoch_s: float) -> ExchangeCost:
-        sizes = {"epoch_bytes": 1, "once_bytes": 1, "total_bytes": 1, "busiest_bytes": 1, "messages": 1}
+        sizes: dict[str, Any] = {
+            "layer_bytes": (1,),
+            "epoch_bytes": 1,
+            "once_bytes": 1,
+            "total_bytes": 1,
+            "busiest_bytes": 1,
+            "messages": 1,
+        }
         times = {"partition_s": partition_s, "native_s": partition_s, "once_s": once_s, "epoch_s": epoch_s}
         return ExchangeCost(method=method, num_parts=4, busiest_edges=1, **sizes, **times)
 
-    settings = CostSettings(width=64, epochs=200, link_gbit=1, num_features=512)
+    settings = CostSettings(widths=(64,), epochs=200, link_gbit=1, num_features=512)
     verdict = judge([cost("metis", 2.42, 0.12, 0.05), cost("random", 0.01, 0.44, 0.15)], settings)
     assert verdict is not None
     assert verdict.text.endswith(
@@ -80,7 +87,7 @@ def test_the_numbers_of_the_verdict_give_its_result() -> None:
 
 def test_more_parts_pay_off_where_both_take_the_same_time(karate: Graph) -> None:
     """c above edge_s: the many win, below it the few; partitioning and the transfer of all epochs are counted."""
-    settings = CostSettings(width=64, epochs=200, link_gbit=1, num_features=5)
+    settings = CostSettings(widths=(64,), epochs=200, link_gbit=1, num_features=5)
     costs = [exchange_cost(partition(karate, count).quality(), settings) for count in (8, 2, 4)]
     (found,) = scaling(costs, settings)
     assert (found.few.num_parts, found.many.num_parts) == (2, 8)

@@ -90,7 +90,7 @@ def test_methods_and_numbers_of_parts_mix(karate: Graph) -> None:
     assert explorer._is_ready.wait(60)
     keys = [("random", 4), ("metis", 4), ("random", 2), ("metis", 2)]
     assert list(explorer.partitions) == keys
-    answer = ask(explorer, "cost", width=64, epochs=200, link_gbit=1)
+    answer = ask(explorer, "cost", widths=[64], epochs=200, link_gbit=1)
     assert answer["costs"]["labels"] == ["Random, 4 parts", "METIS, 4 parts", "Random, 2 parts", "METIS, 2 parts"]
     assert [text[:11] for text in answer["costs"]["verdicts"]] == ["In 4 parts:", "In 2 parts:"]
     assert len(answer["costs"]["scaling"]) == 2

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.core.errors import Findings
+from workbench.core.given import note_whole
 from workbench.core.units import format_bytes, format_count, format_seconds
 from workbench.partition.figures import Figure, balance, figures_frame, figures_html, figures_text, layer_bytes
 from workbench.partition.halo import count_halos
@@ -82,8 +84,17 @@ class PartitionQuality:
     cut_edges: np.ndarray | None
 
     def bytes_per_layer(self, width: int, itemsize: int = 4) -> int:
-        """Return the bytes that a full-graph layer of this width exchanges: ``comm_volume * width * itemsize``."""
-        return self.comm_volume * width * itemsize
+        """Return the bytes that a full-graph layer of this width exchanges: ``comm_volume * width * itemsize``.
+
+        Raises
+        ------
+        InputError
+            A width or an item size that is no whole number from 1 up.
+        """
+        findings = Findings("bytes_per_layer")
+        note_whole(findings, 1, width=width, itemsize=itemsize)
+        findings.raise_if_any()
+        return self.comm_volume * int(width) * int(itemsize)
 
     def figures(self) -> Iterator[Figure]:
         """Yield the figures in the order in which a person reads them; less is better in every one."""

@@ -1,8 +1,8 @@
 """What a partition costs in training, and whether the better cut pays for the time to make it.
 
-The model is a full-graph GraphSAGE of two layers with halo exchange (theory: communication per epoch, halo exchange
-with the layer-0 halo features kept once). Everything here is predicted from counted rows; nothing is measured but the
-time to partition.
+The model is a full-graph GraphSAGE with halo exchange (theory: communication per epoch, halo exchange with the layer-0
+halo features kept once), of one layer more than there are hidden widths: two by default. Everything here is predicted
+from counted rows; nothing is measured but the time to partition.
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ from workbench.partition.quality import PartitionQuality
 from workbench.widgets.partition_names import method_in_sentence, method_label
 
 ITEMSIZE = 4  # float32
-ROUNDS = 2  # the hidden layer's rows forward, their gradients backward
+ROUNDS = 2  # of a hidden layer: its rows forward, their gradients backward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostSettings:
-    """What is trained and over what: hidden width, epochs, link speed of each part in Gbit/s, width of the input."""
+    """What is trained and over what: hidden widths, epochs, link speed of each part in Gbit/s, width of the input."""
 
-    width: int
+    widths: tuple[int, ...]
     epochs: int
     link_gbit: float
     num_features: int
+
+    @property
+    def rounds(self) -> int:
+        """Exchanges of an epoch: every layer but the first reads halo rows, and sends their gradients back."""
+        return ROUNDS * len(self.widths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,7 @@ class ExchangeCost:
 
     method: str
     num_parts: int
+    layer_bytes: tuple[int, ...]  # of every hidden width, forward and backward
     epoch_bytes: int
     once_bytes: int
     total_bytes: int
@@ -61,12 +67,13 @@ class ExchangeCost:
 def exchange_cost(quality: PartitionQuality, settings: CostSettings) -> ExchangeCost:
     """Predict the exchange of a partition.
 
-    An epoch moves ``2 H F s`` bytes (H halo rows, F hidden width, s bytes a number); its time is that of the part that
-    receives most: its halo forward, the gradients of its boundary rows backward.
+    An epoch moves ``2 s H sum F`` bytes (H halo rows, F the hidden widths, s bytes a number); its time is that of the
+    part that receives most: its halo forward, the gradients of its boundary rows backward.
     """
-    row_bytes, rate = settings.width * ITEMSIZE, settings.link_gbit * 1e9 / 8
+    row_bytes, rate = sum(settings.widths) * ITEMSIZE, settings.link_gbit * 1e9 / 8
     feature_bytes = settings.num_features * ITEMSIZE
-    epoch_bytes = ROUNDS * quality.comm_volume * row_bytes
+    layer_bytes = tuple(ROUNDS * quality.bytes_per_layer(width, ITEMSIZE) for width in settings.widths)
+    epoch_bytes = sum(layer_bytes)
     once_bytes = quality.comm_volume * feature_bytes
     busiest = int((quality.part_halo_nodes + quality.part_sent).max()) * row_bytes
     busiest_once = int(np.maximum(quality.part_halo_nodes, quality.part_sent).max()) * feature_bytes
@@ -74,6 +81,7 @@ def exchange_cost(quality: PartitionQuality, settings: CostSettings) -> Exchange
     return ExchangeCost(
         method=quality.method,
         num_parts=quality.num_parts,
+        layer_bytes=layer_bytes,
         epoch_bytes=epoch_bytes,
         once_bytes=once_bytes,
         total_bytes=once_bytes + settings.epochs * epoch_bytes,
@@ -81,7 +89,7 @@ def exchange_cost(quality: PartitionQuality, settings: CostSettings) -> Exchange
         busiest_edges=int(quality.part_in_edges.max()),
         epoch_s=busiest / rate,
         once_s=busiest_once / rate,
-        messages=ROUNDS * pairs,
+        messages=settings.rounds * pairs,
         partition_s=quality.elapsed_s,
         native_s=quality.native_s,
     )
@@ -162,13 +170,24 @@ def cost_rows(costs: Sequence[ExchangeCost], settings: CostSettings) -> list[tup
     """Return the table of costs: a label and one text a partition."""
     return [
         ("Bytes an epoch, all parts", [format_bytes(cost.epoch_bytes) for cost in costs]),
+        *_layer_rows(costs, settings.widths),
         ("Once: input features of the halo", [format_bytes(cost.once_bytes) for cost in costs]),
         ("\u2003its transfer, before the first epoch", [format_seconds(cost.once_s) for cost in costs]),
         (f"Bytes in {epochs_of(settings)}", [format_bytes(cost.total_bytes) for cost in costs]),
         ("Busiest part, received an epoch", [format_bytes(cost.busiest_bytes) for cost in costs]),
         (f"Transfer an epoch at {settings.link_gbit:g} Gbit/s", [format_seconds(cost.epoch_s) for cost in costs]),
-        ("Rounds and messages an epoch", [f"{ROUNDS} and {cost.messages:,}" for cost in costs]),
+        ("Rounds and messages an epoch", [f"{settings.rounds} and {cost.messages:,}" for cost in costs]),
         ("Largest part, in-edges a layer", [format_count(cost.busiest_edges) for cost in costs]),
         ("Time to partition, measured", [format_seconds(cost.partition_s) for cost in costs]),
         ("\u2003of it, the partitioner itself", [format_seconds(cost.native_s) for cost in costs]),
+    ]
+
+
+def _layer_rows(costs: Sequence[ExchangeCost], widths: Sequence[int]) -> list[tuple[str, list[str]]]:
+    """Return the bytes of an epoch by layer, where there are several; the first layer's are sent once."""
+    if len(widths) < 2:
+        return []
+    return [
+        (f"\u2003layer {i + 2}, width {width}, forward and back", [format_bytes(cost.layer_bytes[i]) for cost in costs])
+        for i, width in enumerate(widths)
     ]

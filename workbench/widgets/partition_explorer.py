@@ -17,11 +17,11 @@ from workbench.widgets.asks import Ask, AskCancelledError, Progress, answers
 from workbench.widgets.base import WorkbenchWidget, asset
 from workbench.widgets.commands import command
 from workbench.widgets.partition_bundles import pack_edges
-from workbench.widgets.partition_cost import CostSettings
+from workbench.widgets.partition_costing import CostControls
 from workbench.widgets.partition_lead import pack_costs
 from workbench.widgets.partition_names import by_name
 from workbench.widgets.partition_results import Choice, Made, Results, nodes_inside, roles
-from workbench.widgets.partition_settings import EPOCHS, LINKS, check, check_cost, check_part, choices, one_or_all
+from workbench.widgets.partition_settings import check, check_part, check_seed, choices, first_cost, one_or_all
 from workbench.widgets.partition_static import static_page, summary
 from workbench.widgets.partition_words import find_node, node_facts
 
@@ -32,7 +32,7 @@ QUICK_EDGES = 1_000_000
 WAIT_FOR_RESULTS_S = 2.0  # a saved notebook should show results where they come that fast
 
 
-class PartitionExplorer(WorkbenchWidget):
+class PartitionExplorer(CostControls, WorkbenchWidget):
     """Divide a graph in several ways and see what each costs: cut, halo, balance, traffic, and whether it pays.
 
     Every control has its attribute here: set it, and the view follows; use the view, and it changes.
@@ -48,13 +48,15 @@ class PartitionExplorer(WorkbenchWidget):
         numbers follow those of the first by overlap.
     rng_seed : int
         Of every method that has one.
-    width : int
-        Hidden width of the predicted exchange.
+    width, widths : int, or sequence of int
+        Hidden widths of the predicted exchange, one of the two names: ``width=64`` (the default) is a model of two
+        layers, ``widths=(256, 64)`` one of three. At most 16.
 
     Attributes
     ----------
-    num_parts, methods, rng_seed, selected_part
-        The controls, as traits: ``num_parts`` is an int, or a tuple of several; ``selected_part`` may be None.
+    num_parts, methods, rng_seed, selected_part, widths, epochs, link_gbit
+        The controls, as traits: ``num_parts`` is an int, or a tuple of several; ``selected_part`` may be None;
+        ``widths`` is a tuple.
     selected_nodes : int64 array
         What was selected on the map with the lasso.
     partitions : dict
@@ -65,9 +67,9 @@ class PartitionExplorer(WorkbenchWidget):
     _esm = asset("partition_explorer.js")
     _beside = frozenset({"sketch", "map"})  # a sketch must not wait for partitions
 
-    num_parts = traitlets.Any(4)
+    num_parts = traitlets.TraitType(4)  # not Any, which takes None unchecked
     methods = traitlets.Tuple(("metis", "random"))
-    rng_seed = traitlets.Int(0)
+    rng_seed = traitlets.TraitType(0)
     selected_part = traitlets.Int(None, allow_none=True)
     selected_nodes = traitlets.Any()
 
@@ -78,20 +80,20 @@ class PartitionExplorer(WorkbenchWidget):
         methods: Sequence[str] = ("metis", "random"),
         *,
         rng_seed: int = 0,
-        width: int = 64,
+        width: int | None = None,
+        widths: int | Sequence[int] | None = None,
     ) -> None:
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         counts = check(graph, num_parts, methods)
-        check_cost(width, EPOCHS[1], LINKS[0])
+        cost, rng_seed = first_cost(width, widths), check_seed(rng_seed)
         self.graph = graph
-        self._cost = CostSettings(width=width, epochs=EPOCHS[1], link_gbit=LINKS[0], num_features=graph.num_features)
         self._results = Results(graph)
         self._shown: tuple[Made, ...] = ()
         self._error = ""
         self._facts = pack.pack_facts(graph)
         self._syncing, self._viewed = True, False
         self._is_ready, self._is_divided = threading.Event(), threading.Event()
-        super().__init__(num_parts=one_or_all(counts), methods=methods, rng_seed=rng_seed)
+        super().__init__(num_parts=one_or_all(counts), methods=methods, rng_seed=rng_seed, **cost)
         self.on_msg(self._note_view)
         self.selected_nodes = np.zeros(0, dtype=np.int64)
         self._syncing = False
@@ -107,6 +109,12 @@ class PartitionExplorer(WorkbenchWidget):
     @property
     def _counts(self) -> tuple[int, ...]:
         return self.num_parts if isinstance(self.num_parts, tuple) else (self.num_parts,)
+
+    @traitlets.validate("num_parts", "rng_seed")
+    def _validate_whole(self, proposal: Any) -> Any:  # 4.0 == 4, so that no change would be observed
+        if proposal["trait"].name == "rng_seed":
+            return check_seed(proposal["value"])
+        return one_or_all(check(self.graph, proposal["value"], self.methods))
 
     @traitlets.observe("num_parts", "methods", "rng_seed", "selected_part")
     def _on_trait(self, change: Any) -> None:
@@ -219,7 +227,7 @@ class PartitionExplorer(WorkbenchWidget):
         if changed:
             self.refresh()
         return {
-            "columns": [pack.pack_column(made, shown, self._cost.width) for made in shown],
+            "columns": [pack.pack_column(made, shown, self.widths) for made in shown],
             "costs": pack_costs(self.graph, shown, self._cost),
         }
 
@@ -242,13 +250,6 @@ class PartitionExplorer(WorkbenchWidget):
         """Return what a map draws of too many edges: the single ones inside a box, or bundles of them by partition."""
         positions = self._guarded(self._results.layout, progress).positions
         return pack_edges(self.graph, positions, box, [made.partition.assignment for made in self._shown], part)
-
-    @answers("cost")
-    def _answer_cost(self, _progress: Progress, *, width: int, epochs: int, link_gbit: float) -> Mapping[str, Any]:
-        check_cost(width, epochs, link_gbit)
-        self._cost = CostSettings(width=width, epochs=epochs, link_gbit=link_gbit, num_features=self.graph.num_features)
-        figures = [pack.pack_figures(made, self._shown, width) for made in self._shown]
-        return {"costs": pack_costs(self.graph, self._shown, self._cost), "figures": figures}
 
     @answers("roles")
     def _answer_roles(self, _progress: Progress, *, part: int | None) -> Mapping[str, Any]:
@@ -287,8 +288,8 @@ class PartitionExplorer(WorkbenchWidget):
             "facts": self._facts,
             "available": pack.pack_methods(),
             "settings": {"methods": list(self.methods), "num_parts": list(self._counts)} | one_each,
-            "cost": {"width": self._cost.width, "epochs": self._cost.epochs, "link_gbit": self._cost.link_gbit},
-            "choices": choices(self.graph, self._cost.width),
+            "cost": self._cost_snapshot(),
+            "choices": choices(self.graph, self.widths, self.epochs, self.link_gbit),
         }
 
     def static_html(self) -> str:

@@ -24,10 +24,12 @@ def pack_costs(graph: Graph, made: Sequence[Made], settings: CostSettings) -> di
     several = len(part_counts(made)) > 1
     verdicts = judge_alike(costs, settings)
     only = verdicts[0] if verdicts and not several else None
-    model = f"{graph.num_features:,} → {settings.width} → {max(graph.num_classes, 1)}"
+    widths = [graph.num_features, *settings.widths, max(graph.num_classes, 1)]
+    model = f"{len(settings.widths) + 1}-layer GraphSAGE {' → '.join(f'{width:,}' for width in widths)}"
+    chosen = {"widths": list(settings.widths), "epochs": settings.epochs, "link_gbit": settings.link_gbit}
     return {
-        "settings": {"width": settings.width, "epochs": settings.epochs, "link_gbit": settings.link_gbit},
-        "model": f"2-layer GraphSAGE {model}, full graph, halo exchange, float32; predicted",
+        "settings": chosen,
+        "model": f"{model}, full graph, halo exchange, float32; predicted",
         "labels": [label_of(one.quality, several) for one in made],
         "ways": [[cost.method, cost.num_parts] for cost in costs],
         "rows": [[label, *texts] for label, texts in cost_rows(costs, settings)],

@@ -125,7 +125,7 @@ def drawn_edges(graph: Graph) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(pairs, dtype=np.uint32), num_pairs
 
 
-def pack_column(made: Made, shown: Sequence[Made], width: int) -> dict[str, Any]:
+def pack_column(made: Made, shown: Sequence[Made], widths: Sequence[int]) -> dict[str, Any]:
     """Return everything that is shown of one partition beside the others of `shown`."""
     quality, divided = made.quality, made.partition
     several, other = len(part_counts(shown)) > 1, compared_with(made, shown)
@@ -140,7 +140,7 @@ def pack_column(made: Made, shown: Sequence[Made], width: int) -> dict[str, Any]
         "num_parts": divided.num_parts,
         "cut": cut,
         "cut_ratio": quality.edge_cut_ratio,
-        "figures": pack_figures(made, shown, width),
+        "figures": pack_figures(made, shown, widths),
         "against": name_of(other.quality, several) if other else None,
         "repaired": list(divided.repaired_parts),
         "nodes": quality.part_nodes,
@@ -166,26 +166,40 @@ def _subtitle(method: str, recursive: bool) -> str:
     return summaries.get(method) or PARTITIONERS.entry(method).summary
 
 
-def pack_figures(made: Made, shown: Sequence[Made], width: int) -> list[dict[str, Any]]:
+def pack_figures(made: Made, shown: Sequence[Made], widths: Sequence[int]) -> list[dict[str, Any]]:
     """Return the table of quality of one partition, compared with another of `shown`."""
     other = compared_with(made, shown)
-    return figure_rows(made.quality, other.quality if other else None, width)
+    return figure_rows(made.quality, other.quality if other else None, widths)
 
 
-def figure_rows(quality: PartitionQuality, other: PartitionQuality | None, width: int) -> list[dict[str, Any]]:
+def figure_rows(
+    quality: PartitionQuality, other: PartitionQuality | None, widths: Sequence[int]
+) -> list[dict[str, Any]]:
     """Return the table of quality: label, text, meaning, and how it compares with the other partition."""
-    figures = [(figure.label, figure.text, figure.value, figure.meaning, figure.name) for figure in quality.figures()]
-    num_bytes = quality.bytes_per_layer(width)
-    label = f"Bytes a layer, width {width}, float32"
-    figures.insert(4, (label, format_bytes(num_bytes), num_bytes, "rows exchanged a layer times the width", "bytes"))
+    figures: list[tuple[str, str, float, float | None, str, str]] = []
+    for figure in quality.figures():
+        theirs = None if other is None else getattr(other, figure.name)
+        figures.append((figure.label, figure.text, figure.value, theirs, figure.meaning, figure.name))
+    figures[4:4] = [_bytes_row(quality, other, widths, index) for index in range(len(widths))]
     rows = []
-    for label, text, value, meaning, name in figures:
+    for label, text, value, theirs, meaning, name in figures:
         row: dict[str, Any] = {"name": name, "label": label, "text": text, "meaning": meaning}
-        if other is not None:
-            theirs = other.bytes_per_layer(width) if name == "bytes" else getattr(other, name)
+        if other is not None and theirs is not None:
             row["verdict"], row["kind"] = compare(value, theirs, judged=other.num_parts == quality.num_parts)
         rows.append(row)
     return rows
+
+
+def _bytes_row(
+    quality: PartitionQuality, other: PartitionQuality | None, widths: Sequence[int], index: int
+) -> tuple[str, str, float, float | None, str, str]:
+    """Return the bytes that one layer reads of halos; the layers are numbered where there are several widths."""
+    width = widths[index]
+    num_bytes, theirs = (None if one is None else one.bytes_per_layer(width) for one in (quality, other))
+    assert num_bytes is not None
+    layer, name = ("Bytes a layer", "bytes") if len(widths) == 1 else (f"Bytes of layer {index + 2}", f"bytes_{index}")
+    label, meaning = f"{layer}, width {width}, float32", "rows exchanged a layer times the width"
+    return label, format_bytes(num_bytes), num_bytes, theirs, meaning, name
 
 
 def compare(value: float, other: float, *, judged: bool = True) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,16 @@ MAX_METHODS = 4
 MAX_COUNTS = 4
 MAX_COLUMNS = 8  # methods times numbers of parts
 WIDTHS, EPOCHS, LINKS = (16, 64, 256), (50, 200, 1000), (1, 10, 100)
+MAX_SEED = 2**31 - 1  # of METIS
+MAX_WIDTH, MAX_WIDTHS, MAX_EPOCHS = 1_000_000, 16, 1_000_000_000
 
 
-def choices(graph: Graph, width: int) -> dict[str, Any]:
-    """Return what the controls offer."""
+def choices(graph: Graph, widths: tuple[int, ...], epochs: int, link_gbit: float) -> dict[str, Any]:
+    """Return what the controls offer; what is set is among it."""
     return {
-        "widths": sorted({*WIDTHS, width}),
-        "epochs": list(EPOCHS),
-        "links": list(LINKS),
+        "widths": sorted({*WIDTHS, *(widths if len(widths) == 1 else ())}),
+        "epochs": sorted({*EPOCHS, epochs}),
+        "links": sorted({*LINKS, link_gbit}),
         "max_parts": min(MAX_PARTS, graph.num_nodes),
         "max_methods": MAX_METHODS,
         "max_counts": MAX_COUNTS,
@@ -99,13 +102,58 @@ def check_part(part: int | None, num_parts: int) -> None:
         findings.raise_if_any()
 
 
-def check_cost(width: Any, epochs: Any, link_gbit: Any) -> None:
-    """Refuse widths, epochs and speeds that are not above zero, and parts of a width or an epoch."""
+def check_seed(rng_seed: Any) -> int:
+    """Return a seed that every method takes; refuse any other."""
+    is_whole = isinstance(rng_seed, (int, np.integer)) and not isinstance(rng_seed, bool)
+    if not is_whole or not 0 <= rng_seed <= MAX_SEED:
+        findings = Findings("PartitionExplorer")
+        findings.add("rng_seed", f"a whole number from 0 to {MAX_SEED:,}", repr(rng_seed)[:60], "pass rng_seed=0")
+        findings.raise_if_any()
+    return int(rng_seed)
+
+
+def first_cost(width: Any, widths: Any) -> dict[str, Any]:
+    """Return what the costs are made of at first; the hidden widths come from one of two arguments, 64 without."""
+    if width is not None and widths is not None:
+        findings = Findings("PartitionExplorer")
+        findings.add("width, widths", "one of the two", f"{width!r}, {widths!r}", "pass widths alone")
+        findings.raise_if_any()
+    given = widths if widths is not None else width if width is not None else WIDTHS[1]
+    return check_cost(given, EPOCHS[1], LINKS[0])
+
+
+def check_cost(widths: Any, epochs: Any, link_gbit: Any, *, typed: bool = False) -> dict[str, Any]:
+    """Return what the costs are made of; refuse widths, epochs and speeds that are not above zero, or not whole.
+
+    `typed`: the widths may be the text of a field, such as ``"256, 64"``.
+    """
     findings = Findings("PartitionExplorer")
-    for name, value in (("width", width), ("epochs", epochs)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            findings.add(name, "a whole number from 1 up", repr(value), f"choose another {name}")
+    checked = _widths(widths, typed, findings)
+    if isinstance(epochs, bool) or not isinstance(epochs, (int, np.integer)) or not 1 <= epochs <= MAX_EPOCHS:
+        findings.add("epochs", f"a whole number from 1 to {MAX_EPOCHS:,}", repr(epochs)[:60], "choose another epochs")
     is_number = isinstance(link_gbit, (int, float, np.number)) and not isinstance(link_gbit, bool)
     if not is_number or not 0 < link_gbit < math.inf:
         findings.add("link_gbit", "a number above 0", repr(link_gbit), "choose another link_gbit")
     findings.raise_if_any()
+    speed = link_gbit.item() if isinstance(link_gbit, np.number) else link_gbit
+    return {"widths": checked, "epochs": int(epochs), "link_gbit": speed}
+
+
+def _widths(given: Any, typed: bool, findings: Findings) -> tuple[int, ...]:
+    """Return the widths of the hidden layers; what is wrong with them is one finding."""
+    if typed and isinstance(given, str):
+        words = re.split(r"[,;\s]+", given.strip(" ,;"))
+        given = [int(word) if re.fullmatch(r"[0-9]{1,9}", word) else word for word in words if word]
+    one = isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0
+    all_given = [given] if one else list(itertools.islice(given, MAX_WIDTHS + 1))  # it may be endless
+    bad = [width for width in all_given if not _is_width(width)]
+    if not bad and 1 <= len(all_given) <= MAX_WIDTHS:
+        return tuple(int(width) for width in all_given)
+    expected = f"1 to {MAX_WIDTHS} widths of hidden layers, whole numbers from 1 to {MAX_WIDTH:,}"
+    got = ", ".join(repr(width)[:40] for width in bad[:4] or all_given) or "none"
+    findings.add("widths", expected, got, "give one a hidden layer, such as 256, 64")
+    return ()
+
+
+def _is_width(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= MAX_WIDTH

@@ -72,7 +72,7 @@ def static_page(graph: Graph, shown: Sequence[Made], settings: CostSettings, res
 
 def _column(graph: Graph, made: Made, shown: Sequence[Made], settings: CostSettings, results: Results) -> str:
     quality, name, other = made.quality, _label(made, shown), compared_with(made, shown)
-    rows = pack_figures(made, shown, settings.width)
+    rows = pack_figures(made, shown, settings.widths)
     heads = ["Quality", name] + ([f"against {name_of(other.quality, len(part_counts(shown)) > 1)}"] if other else [])
     cells = [
         [text_of(row["label"]), f"<b>{text_of(row['text'])}</b>"]

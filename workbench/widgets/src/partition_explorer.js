@@ -7,6 +7,8 @@ import { balanceLimit } from "./partition/balance.js";
 import { ColumnView } from "./partition/column.js";
 import { key, selectionRow, settingsRow } from "./partition/controls.js";
 import { costSection } from "./partition/cost.js";
+import { Costing } from "./partition/costing.js";
+import { keepFocus } from "./partition/focus.js";
 import { NodeGrid, Renderer } from "./partition/gl.js";
 import { orderedEdges, tintsOf } from "./partition/layers.js";
 import { Zoom } from "./partition/map.js";
@@ -32,6 +34,7 @@ class Explorer {
     Object.assign(this, buildPage(root, this.busy));
     this.askNode = debounce((node) => this.explain(node), 80);
     this.mapping = new Mapping(this);
+    this.costing = new Costing(this);
     this.unwatch = watchTheme(() => { this.theme = null; this.drawMaps(); this.drawDetails(); });
   }
 
@@ -52,6 +55,7 @@ class Explorer {
     const wanted = JSON.stringify({ ...snapshot.settings, selected_part: null });
     if (wanted !== this.asked) this.askPartition();
     else if (snapshot.settings.selected_part !== this.state.part) this.askRoles(snapshot.settings.selected_part);
+    this.costing.follow();
     if (!before) this.mapping.start();
   }
 
@@ -118,18 +122,6 @@ class Explorer {
     } catch (error) { this.fail(error); }
   }
 
-  async askCost(change) {
-    Object.assign(this.snapshot.cost, change);
-    try {
-      const { costs, figures } = await this.ask("cost", this.snapshot.cost);
-      this.costs = costs;
-      figures.forEach((rows, i) => { this.columns[i].figures = rows; });
-      this.drawDetails();
-      this.drawCost();
-      this.root.dataset.width = String(costs.settings.width);
-    } catch (error) { this.fail(error); }
-  }
-
   async explain(node) {
     try {
       const facts = await this.ask("node", { query: node });
@@ -180,18 +172,21 @@ class Explorer {
 
   // -- drawing ---------------------------------------------------------------------------------------------------
 
-  drawControls() {
+  drawControls() { keepFocus(this.root, () => this.#makeControls()); }
+
+  #makeControls() {
     this.controls.replaceChildren(settingsRow({ snapshot: this.snapshot, look: this.state, on: {
       settings: (change) => { Object.assign(this.snapshot.settings, change); this.drawControls(); this.askPartition(); },
       again: () => this.askPartition({ again: true }),
       by: (by) => { this.state.by = by; this.layers(); this.drawMaps(); this.drawSelection(); },
-      cost: (change) => this.askCost(change),
+      cost: (change) => this.costing.ask(change),
       draw: (draw) => { this.state.draw = draw; this.drawSelection(); this.drawMaps(); },
     } }));
     if (!this.cost) {
-      this.cost = costSection({ choices: this.snapshot.choices, settings: this.snapshot.cost, onChange: (change) => this.askCost(change) });
+      this.cost = costSection({ onChange: (change) => this.costing.ask(change) });
       this.costPlace.append(this.cost.node);
     }
+    this.cost.set(this.snapshot);
   }
 
   drawSelection() {
@@ -252,7 +247,7 @@ class Explorer {
 
   drawDetails() {
     if (!this.columns.length) return;
-    const pass = { scale: trafficScale(this.columns), limit: balanceLimit(this.columns), rowBytes: 4 * this.costs.settings.width, part: this.state.part };
+    const pass = { scale: trafficScale(this.columns), limit: balanceLimit(this.columns), widths: this.costs.settings.widths, part: this.state.part };
     this.views.forEach((view) => view.drawDetails(pass));
   }
 

@@ -1,10 +1,10 @@
 // One partition: its map with a sentence, and below its traffic, balance and quality.
 import { el, table } from "../lib/dom.js";
-import { bytes, count, percent } from "../lib/format.js";
+import { count, percent } from "../lib/format.js";
 import { balanceBars } from "./balance.js";
 import { ASPECT, MapView } from "./map.js";
 import { quotient } from "./quotient.js";
-import { trafficMatrix } from "./traffic.js";
+import { layerBytes, trafficMatrix } from "./traffic.js";
 
 const MATRIX_WIDTH = 236;
 
@@ -42,9 +42,9 @@ export class ColumnView {
     this.quotient.replaceChildren(drawing, ...why);
   }
 
-  drawDetails({ scale, limit, rowBytes, part }) {
+  drawDetails({ scale, limit, widths, part }) {
     const { column } = this;
-    this.say.replaceChildren(...this.#sentence(part, rowBytes));
+    this.say.replaceChildren(...this.#sentence(part, widths));
     const wide = this.width >= 404;
     const room = wide ? Math.min(420, this.width - MATRIX_WIDTH - 24) : Math.min(this.width, 400);
     const heads = ["Quality", { text: column.label, num: true }, ...(column.against ? [{ text: `against ${column.against}`, num: true }] : [])];
@@ -53,12 +53,12 @@ export class ColumnView {
       ...(column.against ? [el("span", { class: `pe-${row.kind}` }, row.verdict)] : [])]);
     this.details.replaceChildren(
       el("div", { class: wide ? "pe-two" : "pe-one" },
-        trafficMatrix({ column, scale, part, rowBytes, onPick: this.onPick }),
+        trafficMatrix({ column, scale, part, widths, onPick: this.onPick }),
         balanceBars({ column, width: room, limit })),
       table(heads, rows, { label: `Quality of ${column.label}`, className: "pe-quality" }));
   }
 
-  #sentence(part, rowBytes) {
+  #sentence(part, widths) {
     const { column } = this;
     if (part === null) return ["Select a part to see its boundary and its halo."];
     if (this.#own(part) === null) return [`There is no part ${part} here: the ${column.num_parts} parts are 0 to ${column.num_parts - 1}.`];
@@ -67,6 +67,6 @@ export class ColumnView {
     const all = reads === column.num_parts - 1 ? "the " : "";
     const from = reads === null ? "" : reads === 1 ? ` of ${all || "1 "}other part` : ` of ${all}${reads} other parts`;
     return [el("b", {}, `Part ${part}`), ` owns ${count(column.nodes[part])} nodes; ${count(column.boundary[part])} of them are read by other parts. It reads `,
-      el("b", {}, `${count(rows)} halo nodes`), `${from}: ${bytes(rows * rowBytes)} a layer.`];
+      el("b", {}, `${count(rows)} halo nodes`), `${from}: ${layerBytes(rows, widths)}.`];
   }
 }

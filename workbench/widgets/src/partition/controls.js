@@ -32,6 +32,21 @@ export function partCounts({ counts, max, canAdd, onChange }) {
   return box;
 }
 
+/** The widths of the hidden layers: one out of a list, or several in a field; the kernel reads what was typed. */
+function widthControls({ cost, choices, on }) {
+  const { widths } = cost;
+  const one = widths.length === 1 ? String(widths[0]) : "";
+  const offered = [...(one ? [] : [["", "several"]]), ...choices.widths.map((width) => [String(width), String(width)])];
+  const list = select("Exchanged width", offered, one, (width) => width && on.cost({ widths: [Number(width)] }));
+  const shown = widths.join(", ");
+  const typed = el("input", { type: "text", "aria-label": "Layer widths", value: shown, placeholder: "256, 64", autocomplete: "off", spellcheck: "false", style: { width: `${Math.min(168, Math.max(84, 24 + 8 * shown.length))}px` } });
+  let last = shown;
+  const commit = () => { if (typed.value.trim() !== last) { last = typed.value.trim(); on.cost({ widths: last }); } };
+  typed.addEventListener("change", commit);
+  typed.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); commit(); } else if (event.key === "Escape") typed.value = last = shown; });
+  return el("span", { class: "wb-field", title: "numbers in a row that a layer exchanges, 4 bytes each: one width a hidden layer, such as 256, 64" }, list, typed);
+}
+
 const field = (text, control) => el("div", { class: "wb-field wb-stacked" }, el("span", { class: "wb-label" }, text), control);
 
 export function settingsRow({ snapshot, look, on }) {
@@ -43,7 +58,7 @@ export function settingsRow({ snapshot, look, on }) {
     field("Parts", partCounts({ counts, max: choices.max_parts, canAdd: counts.length < choices.max_counts && methods.length * (counts.length + 1) <= choices.max_columns, onChange: (num_parts) => on.settings({ num_parts }) })),
     labelled("Seed", numberField("Random seed", settings.rng_seed, { min: 0, max: 2147483647, width: "60px", onChange: (rng_seed) => on.settings({ rng_seed }) }), { stacked: true }),
     labelled("Colour nodes by", select("Colour nodes by", colours, look.by, on.by), { stacked: true }),
-    labelled("Width, float32", select("Exchanged width", choices.widths.map((width) => [String(width), String(width)]), String(cost.width), (width) => on.cost({ width: Number(width) })), { stacked: true, hint: "numbers in a row that is exchanged, 4 bytes each" }),
+    field("Layer widths, float32", widthControls({ cost, choices, on })),
     field("Draw", segmented("Draw", [["nodes", "Nodes"], ["quotient", "Quotient graph"]], look.draw, on.draw)),
     button("Partition again", { kind: "pe-again", hint: "Makes the partitions anew and measures their time again", onClick: on.again }));
 }

@@ -5,17 +5,22 @@ import { el, labelled, select, svg, table } from "../lib/dom.js";
 const DASHES = ["", "5 4", "2 3", "8 3 2 3"];
 const MAX_BESIDE_CHART = 3; // partitions in a table that shares its row with the chart
 
-export function costSection({ choices, settings, onChange }) {
-  const epochs = select("Epochs", choices.epochs.map((value) => [String(value), value.toLocaleString("en")]), String(settings.epochs), (value) => onChange({ epochs: Number(value) }));
-  const link = select("Link speed of each part in Gbit/s", choices.links.map((value) => [String(value), String(value)]), String(settings.link_gbit), (value) => onChange({ link_gbit: Number(value) }));
+export function costSection({ onChange }) {
+  const controls = el("span", { class: "pe-cost-controls" });
   const model = el("small");
   const verdict = el("div", { class: "pe-verdict", role: "status" });
   const body = el("div", { class: "pe-cost-body" });
   const node = el("section", { class: "pe-cost", "aria-label": "What it costs" },
-    el("div", { class: "pe-top" }, el("h3", {}, "What it costs"), model, el("span", { class: "pe-cost-controls" }, labelled("Epochs", epochs), labelled("Link", link), el("small", {}, "Gbit/s"))),
+    el("div", { class: "pe-top" }, el("h3", {}, "What it costs"), model, controls),
     verdict, body);
   return {
     node,
+    /** Shows what is set. */
+    set({ choices, cost }) {
+      const epochs = select("Epochs", choices.epochs.map((value) => [String(value), value.toLocaleString("en")]), String(cost.epochs), (value) => onChange({ epochs: Number(value) }));
+      const link = select("Link speed of each part in Gbit/s", choices.links.map((value) => [String(value), String(value)]), String(cost.link_gbit), (value) => onChange({ link_gbit: Number(value) }));
+      controls.replaceChildren(labelled("Epochs", epochs), labelled("Link", link), el("small", {}, "Gbit/s"));
+    },
     draw(costs, width) {
       model.textContent = costs.model;
       const words = [...costs.verdicts, ...costs.scaling];

@@ -13,6 +13,12 @@ const fittedBytes = (value, room) => {
   return `${size} ${unit}`.length * 5.8 <= room || size >= 100 ? bytes(value) : `${Number(size).toPrecision(2)} ${unit}`;
 };
 
+/** The bytes of rows in words, at every width: of one layer, or of the second and those after it. */
+export function layerBytes(rows, widths) {
+  const each = widths.map((width) => bytes(rows * 4 * width));
+  return each.length === 1 ? `${each[0]} a layer` : each.map((size, i) => `${size} in layer ${i + 2}`).join(", ");
+}
+
 /** The shared scale: {low, high, at(rows) -> 0..1} over all columns. */
 export function trafficScale(columns) {
   let low = Infinity;
@@ -38,8 +44,9 @@ function scaleTicks({ low, high, at }, width) {
   return [...shown, high];
 }
 
-export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
+export function trafficMatrix({ column, scale, part, widths, onPick }) {
   const { num_parts: parts, traffic } = column;
+  const rowBytes = 4 * widths.reduce((sum, width) => sum + width, 0);
   const heading = el("h4", {}, `Traffic matrix, ${column.name}`);
   if (!traffic || !scale) return el("div", {}, heading, el("p", { class: "sec" }, traffic ? "No part reads from another." : `${parts} parts are too many for a matrix.`));
   const [left, top] = [36, 36];
@@ -63,7 +70,7 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
     const rows = traffic[i * parts + j];
     const [x, y] = [left + j * side, top + i * side];
     const rgb = rows ? viridisRgb(scale.at(rows)) : null;
-    const what = i === j ? `part ${i} owns these rows` : `part ${i} reads ${count(rows)} rows of part ${j}: ${bytes(rows * rowBytes)} a layer`;
+    const what = i === j ? `part ${i} owns these rows` : `part ${i} reads ${count(rows)} rows of part ${j}: ${layerBytes(rows, widths)}`;
     const box = svg("g", { class: "pe-cell-box", onclick: () => onPick(i) }, svg("title", {}, what),
       svg("rect", { x, y, width: Math.max(side - gap, 0.5), height: Math.max(side - gap, 0.5), rx: parts > 12 ? 0 : 2, fill: rgb ? `rgb(${rgb})` : "var(--wb-track)" }));
     if (side < 38) return box;
@@ -74,7 +81,8 @@ export function trafficMatrix({ column, scale, part, rowBytes, onPick }) {
   }
   if (part !== null && part < parts) node.append(svg("rect", { x: left - 2, y: top + part * side - 2, width: parts * side + 2, height: side + 2, rx: 4, fill: "none", stroke: "var(--wb-ink)", "stroke-width": 1.5, "pointer-events": "none" }));
   node.append(...legend(scale, left, top + side * parts + 8, side * parts - 2));
-  return el("div", {}, heading, node);
+  const sums = widths.length > 1 && parts > 1 && side >= 38 ? [el("p", { class: "sec" }, `Bytes: layers 2 to ${widths.length + 1} together, forward.`)] : [];
+  return el("div", {}, heading, node, ...sums);
 }
 
 function legend(scale, x, y, width) {
