@@ -123,12 +123,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--cases", nargs="+", choices=tuple(CASES), default=list(CASES))
+    parser.add_argument("--without-loopback", action="store_true", help="measure the slow link alone")
     options = parser.parse_args()
     with ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-bench-"))
         os.environ.setdefault("WORKBENCH_HOME", home)
         watch = stack.enter_context(Watch())
-        bench("loopback", options, None, watch)
+        if not options.without_loopback:
+            bench("loopback", options, None, watch)
         try:
             link = stack.enter_context(slow_link(DELAY_S, BITS_PER_S))
         except (NoNamespaces, FileNotFoundError) as error:
