@@ -134,3 +134,14 @@ def test_a_vertex_cut_is_refused_where_nodes_need_owners(karate: Graph, method: 
         with pytest.raises(InputError, match=rf"{method}' gives every edge an owner"):
             use()
     assert not hasattr(made, "no_such_name")
+
+
+BOUNDED = [name for name in METHODS if any(info.name == "imbalance" for info in PARTITIONERS.entry(name).params)]
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_the_largest_imbalance_works_and_a_larger_one_is_refused(karate: Graph, method: str) -> None:
+    check(partition(karate, 3, method, imbalance=partition_base.MAX_IMBALANCE), karate, 3)
+    for imbalance in (1e18, 1e300, np.inf, np.nan, -0.1):
+        with pytest.raises(InputError, match="imbalance"):
+            partition(karate, 3, method, imbalance=imbalance)

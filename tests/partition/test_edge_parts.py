@@ -40,6 +40,10 @@ def test_counts_agree_with_sets(num_nodes: int, num_edges: int, num_parts: int, 
     assert quality.replication_factor == pytest.approx(copies.mean())
     assert quality.num_cut_nodes == np.sum(copies > 1)
     assert quality.max_replicas == copies.max()
+    sizes = np.bincount(made.edge_assignment, minlength=num_parts)
+    assert np.array_equal(quality.part_edges, sizes), "every edge is in one part"
+    assert quality.edge_balance == pytest.approx(sizes.max() * num_parts / num_edges if num_edges else 1.0)
+    assert quality.node_balance == pytest.approx(quality.part_nodes.max() * num_parts / copies.sum())
     assert quality.part_nodes.sum() == copies.sum()
     assert quality.traffic is not None
     assert quality.traffic.sum() == quality.comm_volume == 2 * (copies.sum() - num_nodes)

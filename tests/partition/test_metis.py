@@ -227,6 +227,12 @@ def valid_arrays() -> dict[str, np.ndarray]:
         ({"adjacent": np.array([1, 0, 3, 1])}, "adjacent must hold"),
         ({"adjacent": np.array([1, 0, -1, 1])}, "adjacent must hold"),
         ({"edge_weights": np.ones(5, np.int64)}, "edge_weights must have 4"),
+        ({"edge_weights": np.full(4, 1.5)}, "edge_weights must hold whole numbers, not float64"),
+        ({"edge_weights": np.array([1, -1, 1, 1])}, "edge_weights must not be negative"),
+        ({"node_weights": np.ones((3, 1), np.float32)}, "node_weights must hold whole numbers, not float32"),
+        ({"node_weights": np.full((3, 1), True)}, "node_weights must hold whole numbers, not bool"),
+        ({"node_weights": np.array([[2**62], [2**62], [2**63 - 2**62]])}, ""),  # their sum is no int64
+        ({"starts": np.array([0.0, 1, 3, 4])}, "starts must hold whole numbers"),
         ({"node_weights": np.ones(6, np.int64)}, "node_weights must be"),
         ({"node_weights": np.ones((4, 2), np.int64)}, "node_weights must be"),
         ({"node_weights": np.array([[1], [-1], [1]])}, "negative"),

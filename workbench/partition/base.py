@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.graph import Graph
 
 
+MAX_IMBALANCE = 1e6  # beyond it limits of parts leave the whole numbers that compiled code counts in
 VertexCut = Literal["dbh", "greedy", "grid_2d", "hdrf"]
 
 

@@ -51,12 +51,17 @@ def fault_of(arrays: Arrays) -> str:
         return f"starts must run from 0 to the {num_entries} entries of adjacent"
     if num_entries and not 0 <= arrays["adjacent"].min() <= arrays["adjacent"].max() < num_nodes:
         return f"adjacent must hold nodes from 0 to {num_nodes - 1}"
+    for name, array in arrays.items():  # METIS counts: 1.5 would be cut to 1 without a word
+        if array.dtype.kind not in "iu":
+            return f"{name} must hold whole numbers, not {array.dtype}"
     if "edge_weights" in arrays and arrays["edge_weights"].shape != (num_entries,):
         return f"edge_weights must have {num_entries} entries, not {arrays['edge_weights'].shape}"
+    if num_entries and "edge_weights" in arrays and arrays["edge_weights"].min() < 0:
+        return "edge_weights must not be negative"
     weights = arrays.get("node_weights")
     if weights is not None and (weights.ndim != 2 or len(weights) != num_nodes):
         return f"node_weights must be ({num_nodes}, constraints), not {weights.shape}"
-    if weights is not None and (weights.min() < 0 or not weights.sum(axis=0).all()):
+    if weights is not None and (weights.min() < 0 or not weights.any(axis=0).all()):
         return "node_weights must not be negative, and no constraint may weigh nothing"
     return ""
 

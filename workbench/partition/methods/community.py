@@ -13,7 +13,7 @@ from workbench.core.jit import read_only
 from workbench.core.params import param
 from workbench.graph.symmetric import symmetric_topology
 from workbench.partition import community_child
-from workbench.partition.base import PARTITIONERS, Partitioner, check_assignment
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner, check_assignment
 from workbench.partition.child import ChildJob, run_child
 from workbench.partition.methods.contiguous import contiguous_blocks
 from workbench.partition.orders import stream_order
@@ -34,7 +34,9 @@ class Community(Partitioner):
     algorithm: str = param("louvain", help="that finds the communities", choices=("louvain", "leiden"))
     resolution: float = param(1.0, help="more gives smaller communities", minimum=0.01)
     num_rounds: int = param(5, help="rounds of label propagation after the merge; 0 leaves it as it is", minimum=0)
-    imbalance: float = param(0.05, help="how much larger than the mean a part may be", minimum=0.0)
+    imbalance: float = param(
+        0.05, help="how much larger than the mean a part may be", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the order in which communities form", minimum=0, maximum=2**31 - 1)
     deadline_s: float = param(600.0, help="seconds after which the child process is killed", unit="s", minimum=0.01)
 

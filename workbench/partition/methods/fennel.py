@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.jit import read_only
 from workbench.core.params import param
 from workbench.graph.symmetric import symmetric_topology
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.orders import STREAM_ORDERS, stream_order
 from workbench.partition.streaming import FENNEL, stream_nodes
 
@@ -27,7 +27,9 @@ class Fennel(Partitioner):
     gamma: float = param(1.5, help="how fast the price grows with the size", minimum=1.01, maximum=4.0)
     order: str = param("random", help="in which the stream brings the nodes", choices=STREAM_ORDERS)
     num_passes: int = param(1, help="passes; a later one places every node anew (ReFENNEL)", minimum=1)
-    imbalance: float = param(0.1, help="how much larger than the mean a part may be (the paper's nu - 1)", minimum=0.0)
+    imbalance: float = param(
+        0.1, help="how much larger than the mean a part may be (the paper's nu - 1)", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the order", minimum=0)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:

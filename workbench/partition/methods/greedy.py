@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from workbench.core.params import param
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.edge_stream import GREEDY, stream_edges
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ class Greedy(Partitioner):
 
     divides: ClassVar[Literal["nodes", "edges"]] = "edges"
 
-    imbalance: float = param(0.05, help="how many more edges than the mean a part may have", minimum=0.0)
+    imbalance: float = param(
+        0.05, help="how many more edges than the mean a part may have", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the stream's order", minimum=0)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from workbench.core.params import param
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.edge_stream import HDRF, stream_edges
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ class HighDegreeReplicatedFirst(Partitioner):
     divides: ClassVar[Literal["nodes", "edges"]] = "edges"
 
     balance_weight: float = param(1.1, help="weight of balance in the score (the paper's lambda)", minimum=0.0)
-    imbalance: float = param(0.05, help="how many more edges than the mean a part may have", minimum=0.0)
+    imbalance: float = param(
+        0.05, help="how many more edges than the mean a part may have", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the stream's order", minimum=0)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:

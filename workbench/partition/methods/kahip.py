@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.params import param
 from workbench.partition import kahip_child
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.native import partition_in_child
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class KaHip(Partitioner):
     needs: ClassVar[str] = "kahip"
 
     mode: str = param("ecosocial", help="effort, and whether the graph is a social network", choices=MODES)
-    imbalance: float = param(0.03, help="how much larger than the mean a part may be", minimum=0.0)
+    imbalance: float = param(
+        0.03, help="how much larger than the mean a part may be", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of KaHIP", minimum=0, maximum=2**31 - 1)
     deadline_s: float = param(600.0, help="seconds after which the child process is killed", unit="s", minimum=0.01)
 

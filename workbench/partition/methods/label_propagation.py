@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.jit import read_only
 from workbench.core.params import param
 from workbench.graph.symmetric import symmetric_topology
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.methods.contiguous import contiguous_blocks
 from workbench.partition.orders import STREAM_ORDERS, stream_order
 from workbench.partition.propagation import propagate
@@ -27,7 +27,9 @@ class LabelPropagation(Partitioner):
 
     start: str = param("bfs", help="order that is cut into the blocks to start from", choices=STREAM_ORDERS)
     num_rounds: int = param(20, help="rounds at most; it ends when no node moves", minimum=1)
-    imbalance: float = param(0.1, help="how much larger than the mean a part may be", minimum=0.0)
+    imbalance: float = param(
+        0.1, help="how much larger than the mean a part may be", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the orders", minimum=0)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:

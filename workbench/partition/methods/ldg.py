@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.jit import read_only
 from workbench.core.params import param
 from workbench.graph.symmetric import symmetric_topology
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.orders import STREAM_ORDERS, stream_order
 from workbench.partition.streaming import LDG, stream_nodes
 
@@ -26,7 +26,9 @@ class LinearDeterministicGreedy(Partitioner):
 
     order: str = param("random", help="in which the stream brings the nodes", choices=STREAM_ORDERS)
     num_passes: int = param(1, help="passes; a later one places every node anew (ReLDG)", minimum=1)
-    imbalance: float = param(0.0, help="how much larger than the mean a part may be", minimum=0.0)
+    imbalance: float = param(
+        0.0, help="how much larger than the mean a part may be", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     rng_seed: int = param(0, help="seed of the order", minimum=0)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:

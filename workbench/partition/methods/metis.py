@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.params import param
 from workbench.graph.symmetric import symmetric_topology
 from workbench.partition import metis_child
-from workbench.partition.base import PARTITIONERS, Partitioner, check_assignment
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner, check_assignment
 from workbench.partition.child import ChildJob, run_child
 from workbench.partition.methods.contiguous import contiguous_blocks
 from workbench.partition.rebalance import rebalance
@@ -49,9 +49,12 @@ class Metis(Partitioner):
         choices=("nodes", "edges", "nodes+edges", "nodes+train", "edges+train", "nodes+edges+train"),
     )
     imbalance: float | None = param(
-        None, help="how much larger than the mean a part may be; METIS's own default if None", minimum=0.001
+        None,
+        help="how much larger than the mean a part may be; METIS's own default if None",
+        minimum=0.001,
+        maximum=MAX_IMBALANCE,
     )
-    num_tries: int = param(1, help="partitions made, of which the best is kept", minimum=1)
+    num_tries: int = param(1, help="partitions made, of which the best is kept", minimum=1, maximum=2**31 - 1)
     rng_seed: int = param(0, help="seed of METIS", minimum=0, maximum=2**31 - 1)
     deadline_s: float = param(600.0, help="seconds after which the child process is killed", unit="s", minimum=0.01)
 

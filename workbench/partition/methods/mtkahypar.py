@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.params import param
 from workbench.partition import mtkahypar_child
-from workbench.partition.base import PARTITIONERS, Partitioner
+from workbench.partition.base import MAX_IMBALANCE, PARTITIONERS, Partitioner
 from workbench.partition.native import partition_in_child
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class MtKaHyPar(Partitioner):
         "deterministic", help="effort; the same bits every time", choices=("deterministic", "deterministic_quality")
     )
     num_threads: int = param(1, help="threads of the child process", minimum=1)
-    imbalance: float = param(0.03, help="how much larger than the mean a part may be", minimum=0.0)
+    imbalance: float = param(
+        0.03, help="how much larger than the mean a part may be", minimum=0.0, maximum=MAX_IMBALANCE
+    )
     deadline_s: float = param(600.0, help="seconds after which the child process is killed", unit="s", minimum=0.01)
 
     def assign(self, graph: Graph, num_parts: int) -> np.ndarray:
