@@ -70,6 +70,21 @@ def test_every_prefix_of_a_log_has_a_view() -> None:
         assert dashboard.view()
 
 
+def test_only_panels_that_changed_are_viewed_again() -> None:
+    dashboard = Dashboard()
+    dashboard.apply(FAILURE[:300])
+    before = dashboard.view()
+    told = next(event for event in FAILURE[300:] if event.kind == "resources_measured")
+    dashboard.apply([told])
+    now = dashboard.view()
+    kept = {name for name in now if now[name] is before[name]}
+    assert {"loss", "metrics", "throughput", "traffic", "cache"} <= kept
+    assert {"memory", "progress"}.isdisjoint(kept)
+    fresh = Dashboard()
+    fresh.go_to(dashboard.moment)
+    assert as_json(fresh.view()) == as_json(now)
+
+
 def test_changes_add_up_to_the_view() -> None:
     dashboard = Dashboard()
     view: Any = dashboard.view()

@@ -77,6 +77,7 @@ class Dashboard:
             for kind in panel.kinds:
                 self._readers.setdefault(kind, []).append(name)
         self._assembler = StepAssembler()
+        self._viewed: dict[str, tuple[Any, View]] = {}  # the state that a panel was viewed at, and its view
         self.seq = 0
         self.time_s = 0.0  # the latest that any event told
 
@@ -101,8 +102,12 @@ class Dashboard:
         return len(fresh)
 
     def view(self) -> dict[str, View]:
-        """Return what every panel shows, by its name."""
-        return {name: panel.view(self._states[name]) for name, panel in self.panels.items()}
+        """Return what every panel shows, by its name; the view of a state that has not changed is the same object."""
+        for name, panel in self.panels.items():
+            state, known = self._states[name], self._viewed.get(name)
+            if known is None or known[0] is not state:
+                self._viewed[name] = state, panel.view(state)
+        return {name: view for name, (_, view) in self._viewed.items()}
 
     def delta(self, since: Mapping[str, View]) -> Any | None:
         """Return the change since an earlier view (for :func:`~workbench.dashboard.delta.patched`), or None."""

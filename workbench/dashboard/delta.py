@@ -22,6 +22,8 @@ SAME = _Same()
 
 def diff(old: Any, new: Any) -> Any:
     """Return the change from `old` to `new`, or ``SAME``."""
+    if old is new:
+        return SAME
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return _diff_mappings(old, new)
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
