@@ -25,10 +25,13 @@ from workbench.testing.runs import PATIENCE_S, Launch, losses, rank_pid, step_of
 Body = Callable[[threading.Event], object]
 
 
-def watched(body: Body, seconds: float, monkeypatch: pytest.MonkeyPatch, *, tells: bool = False) -> Stand | None:
+def watched(
+    body: Body, seconds: float, monkeypatch: pytest.MonkeyPatch, *, tells: bool = False, ratio: float = 0.3
+) -> Stand | None:
     """What is said of a thread that does this, after so many seconds; one that `tells` does so all the time."""
     monkeypatch.setattr(stillness, "LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(stillness, "TOLD_FROM_S", 0.3)
+    monkeypatch.setattr(stillness, "CPU_RATIO", ratio)  # other tests may have left clients that tick
     end = threading.Event()
     thread = threading.Thread(target=body, args=(end,), daemon=True)
     thread.start()
@@ -60,8 +63,18 @@ def test_a_thread_that_waits_is_told_with_its_line(monkeypatch: pytest.MonkeyPat
     assert "end.wait(30.0)" in stand.traceback
 
 
+def waits_for_a_computing_thread(end: threading.Event) -> None:
+    worker = threading.Thread(target=computes, args=(end,))
+    worker.start()
+    worker.join()
+
+
+def test_one_that_waits_for_threads_of_its_own_that_compute_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert watched(waits_for_a_computing_thread, 1.5, monkeypatch, ratio=0.02) is None
+
+
 def test_one_that_works_or_tells_something_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert watched(computes, 1.5, monkeypatch) is None
+    assert watched(computes, 1.5, monkeypatch, ratio=0.02) is None
     assert watched(sleeps, 1.0, monkeypatch, tells=True) is None
 
 

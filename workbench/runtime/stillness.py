@@ -1,4 +1,4 @@
-"""Whether the code of a rank's stands still: no CPU time, no other line, and not in a place where ranks wait.
+"""Whether the code of a rank stands still: no CPU time, no other line, and not in a place where ranks wait.
 
 A rank that computes, waits for the others, for samplers, for the disk or for its device does not stand still. One that
 waits for a lock that nobody releases, for a socket or in ``time.sleep`` does.
@@ -16,7 +16,7 @@ from typing import Any
 
 LOOK_EVERY_S = 1.0
 TOLD_FROM_S = 3.0
-CPU_RATIO = 0.01  # of a core; less is no work
+CPU_RATIO = 0.02  # of a core; less is no work, but what idle clients and clocks take
 _WAITING = frozenset({"workbench", "torch"})  # collectives, rings, checkpoints, pauses; kernels of a device
 
 
@@ -30,7 +30,7 @@ class Stand:
 
 
 class Stillness:
-    """Looks at a thread once a second.
+    """Looks at a thread once a second; always from the same other thread.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ class Stillness:
         if now_s < self._next_s or self._thread.ident is None:
             return None
         frame = sys._current_frames().get(self._thread.ident)
-        cpu_s = time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+        # All threads but the one that looks: kernels compute on others while the one that trains waits for them.
+        cpu_s = time.process_time() - time.thread_time()
         place = _place_of(frame)
         works = cpu_s - self._cpu_s > CPU_RATIO * (now_s - self._looked_s)
         if works or place is None or place != self._place:
