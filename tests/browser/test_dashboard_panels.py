@@ -102,7 +102,7 @@ def test_looking_back_and_returning_while_the_run_goes_on(notebook: Notebook) ->
 
 def test_replay_of_an_ended_run_plays_to_the_picture_that_it_ended_with(notebook: Notebook) -> None:
     cell = SETUP.format(log="event_logs.failure_with_restart()", step=3).replace(
-        "dashboard = TrainingDashboard(run)", "run.tell(100_000)\ndashboard = TrainingDashboard.replay(run, speed=64)"
+        "dashboard = TrainingDashboard(run)", "run.tell(100_000)\ndashboard = TrainingDashboard.replay(run, speed=4)"
     )
     notebook.open(cell, "dashboard").run_all()
     notebook.wait_js(f"() => {STEP} > 2 && {STEP} < 150")
