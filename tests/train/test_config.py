@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -285,21 +284,3 @@ def test_model_keywords_beside_a_module_are_told() -> None:
     found = faults(GRAPH, Net(), "full_graph", epochs=1, hidden_channels=8)
     assert set(found) == {"hidden_channels"}
     assert "model 'sage'" in found["hidden_channels"].got
-
-
-def test_edge_weights_reach_a_model_that_asks_for_them(new_folder: Callable[[], Path]) -> None:
-    class Weighted(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lin = nn.Linear(4, 3)
-
-        def forward(self, x: Tensor, edge_weight: Tensor) -> Tensor:
-            out: Tensor = self.lin(x) + 0 * edge_weight.sum() + (edge_weight != 2.0).any() * 1e9
-            return out
-
-    graph = GRAPH.with_data(edge_data={"weight": np.full(GRAPH.num_edges, 2.0, np.float32)})
-    for strategy in ("full_graph", "mini_batch"):
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            run = train_here(resolve(graph, Weighted(), strategy, epochs=1), new_folder())
-        assert run.losses[0] < 100

@@ -31,9 +31,7 @@ class KeyedRows:
         Global ids by the ids that edges name, where those are not the positions of `node_ids`.
     """
 
-    def __init__(
-        self, node_ids: Tensor, num_inner: int, edge_index: Tensor, edge_nodes: Tensor | None = None
-    ) -> None:
+    def __init__(self, node_ids: Tensor, num_inner: int, edge_index: Tensor, edge_nodes: Tensor | None = None) -> None:
         self._node_ids, self._num_inner, self._edge_index = node_ids, num_inner, edge_index
         self._edge_nodes = node_ids if edge_nodes is None else edge_nodes
 

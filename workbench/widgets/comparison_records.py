@@ -39,9 +39,9 @@ def record(run: Any) -> RunRecord:
     if isinstance(run, RunFolder):
         events = list(scan_log(run.log, {*MILESTONES, "run_created"}))
         return record_of(run.id, events, status=str(status_of(events)))
-    events: Any = getattr(run, "milestones", None)
+    milestones: Any = getattr(run, "milestones", None)
     config = run.config.to_json() if hasattr(run, "config") else None
-    told = run.events if events is None else events
+    told = run.events if milestones is None else milestones
     return record_of(run.id, told, status=str(run.status), summary=getattr(run, "summary", ""), config=config)
 
 
