@@ -61,7 +61,7 @@ bench: .venv/dev ## ratios against plain versions of the same work
 	@for script in benchmarks/bench_*.py; do $(RUN) $$script || exit 1; done
 
 CHAOS_FAULTS ?= 200
-CHAOS_RESULTS ?= docs/results/chaos.jsonl
+CHAOS_RESULTS ?= .venv/chaos.jsonl
 
 chaos: .venv/dev ## break 200 runs at random moments and check what comes of it (an hour; goes on where it was)
 	$(RUN) -m benchmarks.chaos --faults $(CHAOS_FAULTS) --results $(CHAOS_RESULTS)
