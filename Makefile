@@ -35,17 +35,17 @@ lab: .venv/base ## install, and open JupyterLab on the quickstart (LAB_ARGS=--no
 demo: .venv/base ## install, run the quickstart without a browser, print its results
 	$(RUN) notebooks/run_notebook.py $(NOTEBOOK)
 
-# Checking. Most tests keep one core busy, so two processes share them. The browser tests have a pytest of their own after
-# those: Playwright's event loop would stay alive in the others.
+# Checking. What computes in one process runs beside what starts processes and browsers, each in a pytest of its own. The
+# browser tests have a third: Playwright's event loop would stay alive in the others.
 
-LEARNING := tests/cost tests/gather tests/models tests/testing tests/train
+PURE := $(addprefix tests/,core cost dashboard gather graph models partition sampling testing train widgets)
 
 test: .venv/dev ## install, and run every test (those in a browser need Chromium)
-	@status=0; echo "two at a time; what $(LEARNING) say comes after the others"; \
-	$(RUN) -m pytest $(LEARNING) > .venv/learning.txt 2>&1 & learning=$$!; trap 'kill $$learning' INT TERM; \
-	$(RUN) -m pytest --ignore=tests/browser $(LEARNING:%=--ignore=%) || status=1; \
-	wait $$learning || status=1; cat .venv/learning.txt; \
+	@status=0; echo "Side by side: what is said of $(PURE) comes last."; \
+	$(RUN) -m pytest $(PURE) > .venv/pure.txt 2>&1 & pure=$$!; trap 'kill $$pure' INT TERM; \
+	$(RUN) -m pytest --ignore=tests/browser $(PURE:%=--ignore=%) || status=1; \
 	$(RUN) -m pytest tests/browser || status=1; \
+	wait $$pure || status=1; cat .venv/pure.txt; \
 	exit $$status
 
 fast: .venv/dev ## the tests that take seconds
