@@ -15,6 +15,10 @@ events = extras.with_prediction(extras.with_staleness(extras.with_cache({{log}})
 run = FakeRun(events)
 run.tell_until("step_finished", {{step}})
 dashboard = TrainingDashboard(run)"""
+OPENED = f"""() => {{ const panels = [...document.querySelectorAll('{WB} details.db-panel')];
+  const were = panels.filter(panel => panel.open).length;
+  for (const panel of panels) panel.open = true;
+  return were === 11; }}"""
 PANELS = f"(document.querySelector('{WB}')?.dataset.panels ?? '')"
 
 
@@ -31,8 +35,7 @@ def test_pictures(notebook: Notebook, theme: str, width: int) -> None:
     notebook.page.set_viewport_size({"width": width, "height": 2600})
     open_run(notebook)
     notebook.set_theme(theme)
-    notebook.page.evaluate("() => document.querySelectorAll('details.db-panel').forEach(node => { node.open = true; })")
-    notebook.wait_js(f"() => document.querySelectorAll('{WB} details.db-panel[open]').length === 11")
+    notebook.wait_js(OPENED)  # again and again: a page that has become narrow folds its panels once more
     notebook.wait_js(f"() => document.querySelector('{WB} [data-panel=log]').getBoundingClientRect().height > 100")
     assert notebook.screenshot(f"panels-{theme}-{width}", WB).stat().st_size > 20_000
     over = f"""() => {{ const {{right}} = document.querySelector('{WB}').getBoundingClientRect();

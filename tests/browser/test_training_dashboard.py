@@ -66,6 +66,7 @@ def test_stop_asks_first_and_reaches_python_while_a_cell_blocks(notebook: Notebo
     block += "    time.sleep(0.05)\nprint('the run is', run.status)"
     open_run(notebook, block)
     notebook.start_all()
+    notebook.wait_js(f"() => {STEP} === 2")
     button(notebook, "Stop the run, asks first").click()
     ask = notebook.page.get_by_role("alertdialog")
     assert "Stop at step 2? There is no checkpoint yet." in ask.inner_text()

@@ -109,6 +109,8 @@ class TrainingDashboard(WorkbenchWidget):
             self.tick()
             if self._is_past and self._player is None:
                 self._open_player(self._known_s())
+            else:
+                self.refresh()  # a page that opens while a cell blocks the kernel asks in vain: it has this already
             self._reading.done.set()
             looks_left = LOOKS_AFTER_END
             while not self._closed.is_set() and not self._is_past and looks_left:
