@@ -157,6 +157,9 @@ def test_weighted_draws_with_replacement_are_independent() -> None:
     chances = np.array([1, 2, 5]) / 8
     counts = np.bincount(pairs[:, 0] * 3 + pairs[:, 1], minlength=9)
     assert stats.chisquare(counts, NUM_NODES * np.outer(chances, chances).reshape(-1)).pvalue > ACCEPT
+    wrong = chances * [1.0, 1.0, 1.05]
+    wrong = np.outer(wrong, wrong).reshape(-1)
+    assert stats.chisquare(counts, NUM_NODES * wrong / wrong.sum()).pvalue < REJECT
 
 
 def test_weighted_sets_are_those_of_one_draw_after_another() -> None:
