@@ -74,6 +74,33 @@ def normalise_over_ranks(layer: Any, x: Tensor, num_rows: int, transport: Transp
     return _apply(layer, x, mean, variance)
 
 
+class NormsOverRanks:
+    """Puts statistics over the rows of all ranks in the place of what BatchNorm layers take from their own rows."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport, self._was_training = transport, list[bool]()
+
+    def before(self, layer: nn.Module, x: Tensor) -> Tensor:
+        """Return what the layer is given itself."""
+        if not takes_batch_statistics(layer):
+            return x
+        self._was_training.append(layer.training)
+        layer.training = False  # its own forward sees two rows of nothing, and changes no running statistics
+        return x.new_zeros(2, *x.shape[1:])
+
+    def after(self, layer: nn.Module, x: Tensor, output: Tensor, num_rows: int) -> Tensor:
+        """Return what it gives for x, of which the first rows count."""
+        if not self._was_training:
+            return output
+        layer.training = self._was_training.pop()
+        return normalise_over_ranks(layer, x, num_rows, self._transport)
+
+    def abandon(self, layer: nn.Module) -> None:
+        """Undo what `before` did to a layer that did not come to its end."""
+        if self._was_training:
+            layer.training = self._was_training.pop()
+
+
 def _apply(layer: Any, x: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     out = (x - _column(mean, x)) * _column((variance + layer.eps).rsqrt(), x)
     return out * _column(layer.weight, x) + _column(layer.bias, x) if layer.affine else out

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from workbench.core.errors import RunError
 from workbench.models import ModelInputs, call_model
-from workbench.train.base import Job, StepWork
+from workbench.train.base import Job
 from workbench.train.boundaries.columns import ColumnData, Columns
 from workbench.train.boundary import attached
 from workbench.train.columns import TRANSPOSES, ColumnExchange
+from workbench.train.full_batch import FullBatchRun, precision_of
 from workbench.train.halo import Kinds
 from workbench.train.keyed_dropout import KeyedDropout, KeyedRows
 from workbench.train.message_watch import MessageWatch
-from workbench.train.part_runner import PartInference, no_way_around
+from workbench.train.part_runner import PartInference, no_way_around, one_row_a_node
 from workbench.train.seeding import seed_step
 from workbench.train.whole import ATTRIBUTES, WEIGHT, as_tensor, edge_column
 
@@ -89,60 +87,33 @@ class ColumnRunner:
         keyed = nullcontext() if dropout_key is None else KeyedDropout(self._rows, dropout_key, watch)
         with attached(module, boundary), watch.on(module), no_way_around(module), keyed:
             outputs = call_model(module, self._data.inputs)
-        if not isinstance(outputs, Tensor) or len(outputs) != self.part.num_inner:
-            got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else type(outputs).__name__
-            raise RunError(
-                f"model {type(module).__name__}: expected one row a node ({self.part.num_inner} own nodes); got {got}"
-            )
-        return outputs
+        return one_row_a_node(module, outputs, self.part.num_inner)
 
 
 def _features(graph: Graph, exchange: ColumnExchange) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the own rows and the own columns of the features, read in chunks."""
     whole, columns = graph.x, exchange.own_columns(graph.num_features)
-    own_columns = np.empty((graph.num_nodes, columns.stop - columns.start), np.float32)
+    rows = np.asarray(whole[np.arange(exchange.first, exchange.last)])
+    own_columns = np.empty((graph.num_nodes, columns.stop - columns.start), rows.dtype)
     for first in range(0, graph.num_nodes, _CHUNK):
         nodes = np.arange(first, min(first + _CHUNK, graph.num_nodes))
         own_columns[nodes] = whole[nodes][:, columns]
-    return np.asarray(whole[np.arange(exchange.first, exchange.last)]), own_columns
+    return rows, own_columns
 
 
-class FeatureRun:
+class FeatureRun(FullBatchRun):
     """``feature_parallel`` at work on one rank."""
 
-    steps_per_epoch = 1
-
     def __init__(self, job: Job, *, keyed: bool) -> None:
-        context, graph = job.context, job.context.graph
-        self._num_epochs, self._num_edges = context.config.epochs, graph.num_edges
-        dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
-        self._runner = ColumnRunner(graph, context.transport, context.device, dtype, job.recorder)
+        context, dtype = job.context, precision_of(job.module)
+        self._runner = ColumnRunner(context.graph, context.transport, context.device, dtype, job.recorder)
         self.inference = PartInference(self._runner, context.transport)
-        exchange = self._runner.exchange
-        train_nodes = job.task.labelled(graph, graph.train_nodes)
-        own = train_nodes[(train_nodes >= exchange.first) & (train_nodes < exchange.last)]
-        self._train_nodes = torch.from_numpy(own - exchange.first).to(context.device)
-        self._targets = torch.from_numpy(graph.y[own]).to(context.device)
         self._rng_seed = context.config.rng_seed if keyed else None
-
-    def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
-        for epoch in range(first_step, self._num_epochs + 1):  # one step an epoch
-            yield StepWork(
-                epoch=epoch,
-                step=epoch,
-                num_seeds=len(self._train_nodes),
-                num_nodes=self._runner.part.num_inner,
-                num_edges=self._num_edges,
-                targets=self._targets,
-                forward=partial(self._forward, step=epoch),
-                joins=True,
-            )
+        exchange = self._runner.exchange
+        super().__init__(job, context.graph, slice(exchange.first, exchange.last))
 
     def _forward(self, module: nn.Module, step: int) -> Tensor:
         key = None if self._rng_seed is None else (self._rng_seed, step)
         if key is not None:  # what else the model draws, all ranks draw alike: they make the same calls
             seed_step(key[0], step, step, rank=0)
-        return self._runner.forward(module, dropout_key=key)[self._train_nodes]
-
-    def close(self) -> None:
-        """Nothing is held open."""
+        return self._runner.forward(module, dropout_key=key)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import torch
 from torch import Tensor, nn
 
 from workbench.core.errors import RunError
-from workbench.train.base import Job, StepWork
+from workbench.train.base import Job
+from workbench.train.full_batch import FullBatchRun, precision_of
 from workbench.train.part_runner import PartInference, PartRunner
 from workbench.train.partitioned import FOLDER, open_local_part
 from workbench.train.seeding import seed_step
@@ -29,7 +28,7 @@ class StepRows(Protocol):
     def with_halo(self, call: Call, x: Tensor) -> Tensor: ...
 
 
-class PartRun:
+class PartRun(FullBatchRun):
     """A partition-parallel strategy at work on one rank.
 
     Parameters
@@ -46,8 +45,6 @@ class PartRun:
         the same step and whole. Evaluation is always exact.
     """
 
-    steps_per_epoch = 1
-
     def __init__(
         self,
         name: str,
@@ -58,8 +55,6 @@ class PartRun:
         make_rows: Callable[[PartRunner], StepRows] | None = None,
     ) -> None:
         context = job.context
-        self._num_epochs = context.config.epochs
-        dtype = next((p.dtype for p in job.module.parameters()), torch.float32)
         part = open_local_part(partition[FOLDER], context.rank)
         if part.num_parts != context.world_size:
             raise RunError(
@@ -67,28 +62,11 @@ class PartRun:
                 f"Fix: launch again with trainers={context.world_size}"
             )
         self.node_ids = part.inner_nodes.copy()  # whose rows its model gives
-        self._runner = PartRunner(part, context.transport, context.device, dtype, job.recorder)
+        self._runner = PartRunner(part, context.transport, context.device, precision_of(job.module), job.recorder)
         self.inference = PartInference(self._runner, context.transport)
-        graph = part.graph
-        train_nodes = job.task.labelled(graph, graph.train_nodes)
-        self._train_nodes = torch.from_numpy(train_nodes).to(context.device)
-        self._targets = torch.from_numpy(graph.y[train_nodes]).to(context.device)
-        self._num_nodes, self._num_edges = part.num_inner, graph.num_edges
+        super().__init__(job, part.graph, slice(0, part.num_inner))
         self._rng_seed = context.config.rng_seed if keyed else None
         self._rows = None if make_rows is None else make_rows(self._runner)
-
-    def works(self, first_epoch: int, first_step: int) -> Iterator[StepWork]:
-        for epoch in range(first_step, self._num_epochs + 1):  # one step an epoch
-            yield StepWork(
-                epoch=epoch,
-                step=epoch,
-                num_seeds=len(self._train_nodes),
-                num_nodes=self._num_nodes,
-                num_edges=self._num_edges,
-                targets=self._targets,
-                forward=partial(self._forward, step=epoch),
-                joins=True,
-            )
 
     def _forward(self, module: nn.Module, step: int) -> Tensor:
         key = None if self._rng_seed is None else (self._rng_seed, step)
@@ -98,7 +76,4 @@ class PartRun:
             seed_step(key[0], step, step, rank=0)
         if self._rows is not None:
             self._rows.begin(step, module)
-        return self._runner.forward(module, dropout_key=key, rows=self._rows)[self._train_nodes]
-
-    def close(self) -> None:
-        """Nothing is held open."""
+        return self._runner.forward(module, dropout_key=key, rows=self._rows)

@@ -78,12 +78,15 @@ class PartRunner:
         keyed = nullcontext() if dropout_key is None else KeyedDropout(self._rows, dropout_key, watch)
         with attached(module, boundary), watch.on(module), no_way_around(module), keyed:
             outputs = call_model(module, self._data.inputs)
-        if not isinstance(outputs, Tensor) or len(outputs) != self.part.num_inner:
-            got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else type(outputs).__name__
-            raise RunError(
-                f"model {type(module).__name__}: expected one row a node ({self.part.num_inner} own nodes); got {got}"
-            )
-        return outputs
+        return one_row_a_node(module, outputs, self.part.num_inner)
+
+
+def one_row_a_node(module: nn.Module, outputs: object, num_own: int) -> Tensor:
+    """Return what a model gives for the own nodes of a rank: one row each, or it is refused."""
+    if not isinstance(outputs, Tensor) or len(outputs) != num_own:
+        got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise RunError(f"model {type(module).__name__}: expected one row a node ({num_own} own nodes); got {got}")
+    return outputs
 
 
 class OwnRows(Protocol):

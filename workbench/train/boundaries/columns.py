@@ -11,7 +11,7 @@ from torch_geometric.nn import GCN2Conv, GCNConv, GINConv, GraphConv, LGConv, Me
 from workbench.models import ModelInputs
 from workbench.models.sparse import SparsePropagate
 from workbench.train.adapter import Adapter, adapter_of
-from workbench.train.batch_norm import normalise_over_ranks, takes_batch_statistics
+from workbench.train.batch_norm import NormsOverRanks
 from workbench.train.boundary import Boundary, BoundaryError, Call
 from workbench.train.call import one_tensor
 from workbench.train.columns import ColumnExchange
@@ -62,7 +62,7 @@ class Columns(Boundary):
 
     def __init__(self, exchange: ColumnExchange, data: ColumnData, kinds: Kinds) -> None:
         self._exchange, self._data, self._kinds = exchange, data, kinds
-        self._was_training: list[bool] = []
+        self._norms = NormsOverRanks(exchange.transport)
 
     def before(self, call: Call) -> None:
         call.check_plain()
@@ -127,18 +127,10 @@ class Columns(Boundary):
         return statistic
 
     def before_norm(self, layer: nn.Module, x: Tensor, *, is_inside: bool) -> Tensor:
-        if not takes_batch_statistics(layer):
-            return x
-        self._was_training.append(layer.training)
-        layer.training = False  # its own forward sees two rows of nothing, and changes no running statistics
-        return x.new_zeros(2, *x.shape[1:])
+        return self._norms.before(layer, x)
 
     def after_norm(self, layer: nn.Module, x: Tensor, output: Tensor, *, is_inside: bool) -> Tensor:
-        if not self._was_training:
-            return output
-        layer.training = self._was_training.pop()
-        return normalise_over_ranks(layer, x, len(x), self._exchange.transport)
+        return self._norms.after(layer, x, output, len(x))
 
     def abandon_norm(self, layer: nn.Module) -> None:
-        if self._was_training:
-            layer.training = self._was_training.pop()
+        self._norms.abandon(layer)

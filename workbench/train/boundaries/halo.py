@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from workbench.models import ModelInputs
 from workbench.train.adapter import Adapter
-from workbench.train.batch_norm import normalise_over_ranks, takes_batch_statistics
+from workbench.train.batch_norm import NormsOverRanks
 from workbench.train.boundary import Boundary, BoundaryError, Call
 from workbench.train.call import one_tensor
 from workbench.train.halo import STATISTICS, HaloExchange, Kinds
@@ -67,7 +67,7 @@ class Halo(Boundary):
     ) -> None:
         self._exchange, self._data, self._kinds, self._watch = exchange, data, kinds, watch
         self._rows = rows
-        self._was_training: list[bool] = []
+        self._norms = NormsOverRanks(exchange.transport)
 
     def before(self, call: Call) -> None:
         call.check_plain()
@@ -114,21 +114,13 @@ class Halo(Boundary):
         return statistic
 
     def before_norm(self, layer: nn.Module, x: Tensor, *, is_inside: bool) -> Tensor:
-        if not takes_batch_statistics(layer):
-            return x
-        self._was_training.append(layer.training)
-        layer.training = False  # its own forward sees two rows of nothing, and changes no running statistics
-        return x.new_zeros(2, *x.shape[1:])
+        return self._norms.before(layer, x)
 
     def after_norm(self, layer: nn.Module, x: Tensor, output: Tensor, *, is_inside: bool) -> Tensor:
-        if not self._was_training:
-            return output
-        layer.training = self._was_training.pop()
         exchange = self._exchange
         # Inside a layer, rows of halo nodes may pass beside the own ones: their owners count them.
         has_halo = is_inside and self._watch.edge_index is None and len(x) == exchange.num_local
-        return normalise_over_ranks(layer, x, exchange.num_inner if has_halo else len(x), exchange.transport)
+        return self._norms.after(layer, x, output, exchange.num_inner if has_halo else len(x))
 
     def abandon_norm(self, layer: nn.Module) -> None:
-        if self._was_training:
-            layer.training = self._was_training.pop()
+        self._norms.abandon(layer)

@@ -15,6 +15,7 @@ from workbench.core.errors import Findings
 from workbench.core.params import param
 from workbench.core.phases import Phase
 from workbench.train.base import UPDATES, StepTotals, Strategy, Update, UpdateRun
+from workbench.train.lone_steps import refuse_common_steps
 
 if TYPE_CHECKING:
     from workbench.train.recorder import Recorder
@@ -44,10 +45,8 @@ class LocalSgd(Update):
     local_steps: int = param(8, help="steps of each rank from one average to the next", unit="steps", minimum=1)
 
     def check(self, strategy: Strategy, *, trainers: int, findings: Findings) -> None:
-        if strategy.computes_together and trainers > 1:
-            got = "a strategy whose ranks exchange rows inside of a step: they would mix rows of different parameters"
-            fix = "use update='all_reduce', or strategy='mini_batch', 'cluster_batch' or 'partitioned_mini_batch'"
-            findings.add("update", "ranks that can take a step by themselves", got, fix)
+        fix = "use update='all_reduce', or strategy='mini_batch', 'cluster_batch' or 'partitioned_mini_batch'"
+        refuse_common_steps(strategy, trainers, findings, instead=fix)
 
     def open(
         self, module: nn.Module, optimizer: torch.optim.Optimizer, transport: Transport, recorder: Recorder

@@ -16,6 +16,7 @@ from workbench.core.errors import Findings
 from workbench.core.params import param
 from workbench.core.phases import Phase
 from workbench.train.base import UPDATES, StepTotals, Strategy, Update, UpdateRun
+from workbench.train.lone_steps import refuse_common_steps
 from workbench.train.server_link import ServerLink, open_link
 from workbench.train.server_main import as_bytes, flat_dtype
 
@@ -58,10 +59,9 @@ class ParameterServer(Update):
         return self.staleness_bound == 0
 
     def check(self, strategy: Strategy, *, trainers: int, findings: Findings) -> None:
-        if strategy.computes_together and trainers > 1 and self.staleness_bound:
-            got = "a strategy whose ranks exchange rows inside of a step: they would mix rows of different parameters"
+        if self.staleness_bound:
             fix = "use update='all_reduce' or staleness_bound=0, or a strategy with batches such as 'mini_batch'"
-            findings.add("update", "ranks that can take a step by themselves", got, fix)
+            refuse_common_steps(strategy, trainers, findings, instead=fix)
 
     def open(
         self, module: nn.Module, optimizer: torch.optim.Optimizer, transport: Transport, recorder: Recorder
