@@ -201,6 +201,7 @@ class Notebook:
         """Switch JupyterLab to its ``light`` or ``dark`` theme."""
         self.command("apputils:change-theme", theme=f"JupyterLab {theme.title()}")
         self.wait_js(f"() => document.body.dataset.jpThemeLight === '{str(theme == 'light').lower()}'")
+        self.wait_js("() => !document.getElementById('jupyterlab-splash')")  # which covers the page meanwhile
 
     def screenshot(self, name: str, selector: str | None = None) -> Path:
         """Write a picture of the page, or of the first element that fits as far as it is in view; return its path."""
